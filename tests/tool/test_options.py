@@ -80,6 +80,8 @@ def test_version(tool):
         (["hist", "--by", "cpus"], "--by takes one of cpu|handler|state, not \"cpus\""),
         (["hist", "--by", ""], "--by takes one of"),
         (["hist", "--json=yes"], "--json takes no value"),
+        (["hist", "--svg", ""], "hist: --svg takes the name of a file, not \"\""),
+        (["hist", "--root="], "hist: --root takes the name of a directory, not \"\""),
         (["hist", "more"], "unexpected argument \"more\""),
         (["hist", "--of", "time", "--by", "state"], "--of time works with --by cpu or handler"),
         (["hist", "--from", "/nowhere"], "can't read /nowhere"),

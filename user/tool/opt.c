@@ -129,9 +129,15 @@ static void set(const struct command *command, const struct opt *opt, const char
 			     opt->arg, text);
 		*(int *)opt->value = place;
 		break;
-	case OPT_IS_TEXT:
 	case OPT_IS_FILE:
 	case OPT_IS_DIRECTORY:
+		/* At once, not when a long measurement has ended. */
+		if (!*text)
+			fail("%s: --%s takes the name of a %s, not \"\"", command->name, opt->name,
+			     opt->kind == OPT_IS_FILE ? "file" : "directory");
+		*(const char **)opt->value = text;
+		break;
+	case OPT_IS_TEXT:
 		*(const char **)opt->value = text;
 		break;
 	}
