@@ -64,7 +64,7 @@
  */
 #define APIC_TIMER_API		1
 /* Size of a timer, which is embedded in structures of the caller. */
-#define APIC_TIMER_SIZE		104	/* bytes */
+#define APIC_TIMER_SIZE		96	/* bytes */
 
 /*
  * Each file that includes this header refers to a symbol that has both numbers
@@ -72,7 +72,7 @@
  * module that was built for another interface is therefore not loaded, not even
  * by a kernel without CONFIG_MODVERSIONS, and the kernel log says what it was
  * built for:
- * "hello: Unknown symbol built_for_apic_timer_api_1_size_104 (err -2)".
+ * "hello: Unknown symbol built_for_apic_timer_api_1_size_96 (err -2)".
  */
 #define apic_timer_api							\
 	__PASTE(__PASTE(built_for_apic_timer_api_, APIC_TIMER_API),	\
@@ -123,7 +123,7 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 /* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U
 /* Initial cpu of a static timer: no CPU has used it so far; private to the module. */
-#define APIC_TIMER_CPU_NONE	0xfffffffeU
+#define APIC_TIMER_CPU_NONE	0xfffeU
 
 /**
  * struct apic_timer_list - a timer
@@ -174,10 +174,10 @@ struct apic_timer_list {
 	/* private: */
 	unsigned long long key;		/* base->lock; @expires as added: sorts the queue */
 	unsigned int state;		/* base->lock; read without it */
-	unsigned int cpu;		/* CPU whose base->lock covers the timer */
+	unsigned short cpu;		/* CPU whose base->lock covers the timer */
+	short group;			/* base->lock; place in the queue */
 	unsigned int prev_cpu;		/* of its latest run */
 	unsigned int prev_run;		/* number of that run on prev_cpu */
-	unsigned int group;		/* base->lock; place in the queue */
 	struct rb_node node;		/* base->lock */
 };
 

@@ -5,6 +5,7 @@
 #ifndef _APIC_TIMER_QUEUE_KERNEL_H
 #define _APIC_TIMER_QUEUE_KERNEL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

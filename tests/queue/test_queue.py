@@ -67,8 +67,7 @@ def test_the_interrupt_touches_few(touched):
 def test_a_young_timer_costs_nothing(touched):
     for (pending, order, operation), (_, _, most, lines) in touched.items():
         if operation == "delete young":
-            # Of the queue, and up to three of each timer: it may begin anywhere in a line.
-            assert most <= 2 and lines <= 5, (pending, order)
+            assert most <= 2 and lines <= 4, (pending, order)
 
 
 def test_time():

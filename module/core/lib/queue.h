@@ -5,6 +5,7 @@
 #include <linux/apic_timer.h>
 #include <linux/bits.h>
 #include <linux/compiler.h>
+#include <linux/limits.h>
 
 /* Maximum number of unsorted arrivals: the width of a bit mask. */
 #define APIC_TIMER_QUEUE_ARRIVALS	32
@@ -14,8 +15,8 @@
  */
 #define APIC_TIMER_QUEUE_GROUP		8
 
-/* &apic_timer_list.group of an arrival is this plus its slot. */
-#define APIC_TIMER_QUEUE_ARRIVED	0x80000000U
+/* &apic_timer_list.group of an arrival is this plus its slot: only arrivals are negative. */
+#define APIC_TIMER_QUEUE_ARRIVED	SHRT_MIN
 
 /**
  * struct apic_timer_queue - timers in the order of their expiry
@@ -184,10 +185,10 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 						 struct apic_timer_list *timer)
 {
 	struct apic_timer_list *prev, *next;
-	unsigned int group = timer->group;
+	int group = timer->group;
 
 	queue->count--;
-	if (group >= APIC_TIMER_QUEUE_ARRIVED) {
+	if (group < 0) {
 		apic_timer_queue_leave_slot(queue,
 					    group - APIC_TIMER_QUEUE_ARRIVED);
 		return;

@@ -4,6 +4,7 @@
 
 #include <linux/apic_timer.h>
 #include <linux/build_bug.h>
+#include <linux/threads.h>
 
 /**
  * enum apic_timer_state - the states of a timer
@@ -27,10 +28,11 @@ enum apic_timer_state {
 };
 
 /* A timer's cpu while it moves from one base to another */
-#define APIC_TIMER_CPU_MOVING	UINT_MAX
+#define APIC_TIMER_CPU_MOVING	USHRT_MAX
 
 /* One comparison separates CPU numbers from both special values. */
 static_assert((APIC_TIMER_CPU_MOVING - APIC_TIMER_CPU_NONE) == 1);
+static_assert(CONFIG_NR_CPUS <= APIC_TIMER_CPU_NONE);
 
 static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
 {
