@@ -6,9 +6,9 @@
  *
  * A work item makes a resume latency QoS request for the CPU, as drivers do. When the
  * CPU goes idle, a cpuidle governor takes the strictest of these and of the global
- * requests, and avoids states that take longer to wake from. A request for 0 us would
- * leave only polling, with the tick running: the request allows the time that the spin
- * compensates for.
+ * requests, and avoids states that take longer to wake from. A request for less than the
+ * shallowest of them takes would leave only polling, with the tick running: the request allows
+ * the time that the spin compensates for, and at least that state.
  *
  * Programming the hardware costs a store and a comparison. An exact timer that is
  * pending behind others is not searched for: it counts once it is the head, and
@@ -49,7 +49,7 @@ MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while one of i
 
 static int latency_qos_us = -1;
 module_param(latency_qos_us, int, 0444);
-MODULE_PARM_DESC(latency_qos_us, "maximum time to wake from an idle state while an expiry of mode exact is near, in us; 0 makes idle CPUs poll; -1 uses the time that the spin budget covers, at least 1 us");
+MODULE_PARM_DESC(latency_qos_us, "maximum time to wake from an idle state while an expiry of mode exact is near, in us; 0 makes idle CPUs poll; -1 uses the time that the spin budget covers, at least 3 us");
 
 /*
  * Distance before and after an expiry within which it counts as near, and the
@@ -59,6 +59,11 @@ MODULE_PARM_DESC(latency_qos_us, "maximum time to wake from an idle state while 
 #define NEAR_NS		(50 * NSEC_PER_MSEC)
 /* An expiry up to this much before the known one needs no re-evaluation. */
 #define SLACK_NS	(NEAR_NS / 2)
+/*
+ * What the shallowest state that is not polling takes to wake from, on any CPU: intel_idle has
+ * 1 to 3 us for C1, and a governor passes over a state that takes longer than the request.
+ */
+#define SHALLOWEST_US	3
 
 /* Accessed, made and changed under the mutex. An inactive request is one that is not made. */
 static DEFINE_PER_CPU(struct dev_pm_qos_request, requests);
@@ -93,7 +98,7 @@ static s32 allowed_us(unsigned int cpu, u64 budget)
 		return latency_qos_us;
 	ns = apic_timer_tsc_to_ns(apic_timer_lead_room(cpu, budget));
 	/* Polling costs more than the spin that a small budget was to spare. */
-	return max_t(u64, div_u64(ns, NSEC_PER_USEC), 1);
+	return max_t(u64, div_u64(ns, NSEC_PER_USEC), SHALLOWEST_US);
 }
 
 /* Compute the demand of a CPU, and the TSC before which a new expiry has to kick. */

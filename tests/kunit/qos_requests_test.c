@@ -31,6 +31,7 @@
 #define MS		NSEC_PER_MSEC
 #define NO_REQUEST	(-1)
 #define ALLOWED_US	7
+#define C1_US		3	/* exit latency of Nehalem's C1, the longest in intel_idle */
 
 /**
  * struct fake_qos - the kernel around it
@@ -401,7 +402,7 @@ static void budget_test(struct kunit *test)
 	timers[2].spin_budget = 1;
 	arm(test, 2, 5 * MS);
 	look_now();
-	KUNIT_EXPECT_EQ(test, fake.us, 1);
+	KUNIT_EXPECT_GE(test, fake.us, C1_US);
 }
 
 /* A CPU that stays idle until after the expiry notices a request only if it is woken. */
