@@ -167,7 +167,7 @@ void apic_timer_epoch_drain_module(const struct module *module)
  * apic_timer_epoch_begin() - begin an epoch because the TSC has jumped in a sleep
  * @shift:	TSC now less TSC then, cycles
  *
- * Context: Interrupts off, no other CPU running; pending timers have been moved.
+ * Context: Interrupts off, no other CPU in this module; pending timers have been moved.
  */
 void apic_timer_epoch_begin(s64 shift)
 {

@@ -2,15 +2,17 @@
 /*
  * Suspend to RAM, and hibernation.
  *
- * All CPUs except one are offline then, and their timers have migrated to it. When
- * the machine resumes, the LAPIC has lost its state, and the TSC may have restarted
- * or stopped. A comparison with the kernel's clock that counts sleep reveals this.
+ * All CPUs except one are offline then, and their timers have migrated to it; or, in a
+ * guest that Xen saves, they wait with interrupts off. When the machine resumes, the
+ * LAPIC has lost its state, and the TSC may have restarted or stopped. A comparison with
+ * the kernel's clock that counts sleep reveals this.
  *
  * None of this happens in suspend to idle: CPUs stay online, and the source is
  * resumed with the kernel's clock event devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
@@ -67,7 +69,7 @@ static bool has_counted(u64 tsc, u64 slept_ns)
  * apic_timer_pm_suspend() - record the time when the machine is being suspended
  * @clock:	the kernel's clock that counts sleep, ns
  *
- * Context: Interrupts off, no other CPU running.
+ * Context: Interrupts off, no other CPU in this module.
  */
 void apic_timer_pm_suspend(u64 clock)
 {
@@ -86,6 +88,7 @@ void apic_timer_pm_resume(u64 clock)
 	u64 slept_ns = clock - min(clock, slept_at);
 	u64 now = apic_timer_tsc_now();
 	s64 shift = now - slept_tsc;
+	unsigned int cpu;
 
 	lockdep_assert_irqs_disabled();
 	if (!has_counted(now, slept_ns)) {
@@ -93,6 +96,12 @@ void apic_timer_pm_resume(u64 clock)
 			shift);
 		apic_timer_base_shift(shift);
 		apic_timer_epoch_begin(shift);
+		/*
+		 * Xen saves a guest with its CPUs online, in stop_machine(). Their hardware
+		 * is programmed for what were the timers' expiries.
+		 */
+		for_each_online_cpu(cpu)
+			apic_timer_base_wake(cpu);
 	}
 	apic_timer_qos_restart();
 	if (this_cpu_read(apic_timer_base.online)) {

@@ -197,7 +197,9 @@ void apic_timer_base_reprogram(void)
  * apic_timer_base_shift() - move all pending timers with the TSC
  * @shift:	TSC cycles by which the TSC has jumped
  *
- * Context: Interrupts off, no other CPU running.
+ * The caller makes the CPUs program their hardware anew.
+ *
+ * Context: Interrupts off, no other CPU in this module.
  */
 void apic_timer_base_shift(s64 shift)
 {
