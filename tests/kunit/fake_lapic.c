@@ -455,6 +455,35 @@ void fake_offline(void)
 }
 
 /**
+ * fake_freeze() - suspend to idle: tick_suspend_local()
+ */
+void fake_freeze(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	fake.suspending = PM_SUSPEND_TO_IDLE;
+	switch_state(fake.tick, CLOCK_EVT_STATE_SHUTDOWN);
+	local_irq_restore(flags);
+}
+
+/**
+ * fake_thaw() - wake from there: tick_resume_local()
+ */
+void fake_thaw(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (fake.tick->resume)
+		fake.tick->resume(fake.tick);
+	switch_state(fake.tick, CLOCK_EVT_STATE_ONESHOT);
+	program_event(fake.tick, fake_ktime() + fake.period_ns);
+	fake.suspending = PM_SUSPEND_ON;
+	local_irq_restore(flags);
+}
+
+/**
  * fake_devices() - count the devices that the kernel knows
  *
  * Return: number.

@@ -4,6 +4,7 @@
 
 #include <kunit/test.h>
 #include <linux/clockchips.h>
+#include <linux/suspend.h>
 #include <linux/types.h>
 
 struct irq_work;
@@ -46,6 +47,7 @@ extern const struct fake_apic *apic;
  * @free:	a device that is detached after some calls of msleep(), or NULL
  * @registered:	called when a device was registered, or NULL
  * @offline:	the CPU is offline
+ * @suspending:	state that the machine is being suspended to
  * @stuck:	a caller waited for irq_work that the offline CPU does not run
  */
 struct fake_machine {
@@ -71,6 +73,7 @@ struct fake_machine {
 	struct clock_event_device *free;
 	void (*registered)(struct clock_event_device *device);
 	bool offline;
+	suspend_state_t suspending;
 	bool stuck;
 };
 
@@ -96,6 +99,8 @@ bool fake_is_unused(const struct clock_event_device *device);
 int fake_unbind(struct clock_event_device *device);
 void fake_irq_work_run(void);
 void fake_offline(void);
+void fake_freeze(void);
+void fake_thaw(void);
 
 /* Replacement of the kernel's, for on_fake_lapic.c. */
 void fake_config_and_register(struct clock_event_device *device, u32 freq,

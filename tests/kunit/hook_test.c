@@ -122,6 +122,7 @@ static void stopped_test(struct kunit *test)
 
 	start(test, 3000000, 0);
 	fake_idle();
+	KUNIT_EXPECT_FALSE(test, fake.active);
 	events = fake.events;
 	count = 0;
 	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(1000);

@@ -134,6 +134,54 @@ static void earliest_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
+/* With nothing to fire for, the hardware is disarmed: a CPU may not power down otherwise. */
+static void none_test(struct kunit *test)
+{
+	struct apic_timer_sim_machine machine = machine_plain;
+	const struct apic_timer_mux *mux = machine_mux();
+	unsigned long flags;
+	unsigned int n;
+	u64 now;
+
+	for (n = 0; n < 2; n++) {
+		machine.counter_hz = n ? 1000ULL * machine.tsc_khz : 0;
+		machine_start(test, &machine);
+		now = apic_timer_sim.now;
+		set(APIC_TIMER_MUX_KERNEL, now + 5000);
+		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+		KUNIT_EXPECT_EQ(test, mux->fires, APIC_TIMER_NEVER);
+
+		/* Nor for a timer that was deleted. */
+		set(APIC_TIMER_MUX_KERNEL, now + 50000);
+		set(APIC_TIMER_MUX_TIMERS, now + 40000);
+		set(APIC_TIMER_MUX_TIMERS, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
+		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+
+		/* Nor behind a fence, which still defers the kernel's next event. */
+		now = apic_timer_sim.now;
+		set(APIC_TIMER_MUX_KERNEL, now + 50000);
+		local_irq_save(flags);
+		apic_timer_mux_fence(now + 20000, 20000, now);
+		local_irq_restore(flags);
+		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+		set(APIC_TIMER_MUX_KERNEL, now + 10000);
+		KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
+		KUNIT_EXPECT_GE(test, mux->fires, now + 20000);
+		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+
+		now = apic_timer_sim.now;
+		set(APIC_TIMER_MUX_TIMERS, now + 3000);
+		KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
+		set(APIC_TIMER_MUX_TIMERS, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_LE(test, run_for(100000), 1UL);
+		KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+	}
+}
+
 static void kernel_beside_ours_test(struct kunit *test)
 {
 	const struct machine_named *m;
@@ -694,6 +742,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(leg_test),
 	KUNIT_CASE(delta_converges_test),
 	KUNIT_CASE(earliest_test),
+	KUNIT_CASE(none_test),
 	KUNIT_CASE(kernel_beside_ours_test),
 	KUNIT_CASE(held_in_interrupt_test),
 	KUNIT_CASE(rearm_test),

@@ -9,6 +9,7 @@
 #include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/irq_work.h>
+#include <linux/suspend.h>
 #include <asm/apicdef.h>
 #include <asm/cpufeature.h>
 #include <asm/msr-index.h>
@@ -34,6 +35,7 @@
 #define clockevents_unbind_device	fake_unbind_device
 #undef cpu_online
 #define cpu_online(cpu)			(!fake.offline)
+#define pm_suspend_target_state		fake.suspending
 #define irq_work_queue			fake_irq_work_queue
 #define irq_work_sync			fake_irq_work_sync
 #define msleep				fake_msleep

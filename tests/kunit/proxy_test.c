@@ -162,6 +162,8 @@ static void stopped_test(struct kunit *test)
 	fake_run(TICK_NS);
 	fake_idle();
 	KUNIT_EXPECT_TRUE(test, clockevent_state_oneshot_stopped(fake.tick));
+	/* Without a timer the LAPIC is disarmed, so that the CPU can power down. */
+	KUNIT_EXPECT_FALSE(test, fake.active);
 	events = fake.events;
 	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(100000);
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
@@ -375,6 +377,35 @@ static void detach_behind_another_test(struct kunit *test)
 	fake_stop(test);
 }
 
+/*
+ * Suspend to idle shuts the device down, as if it were unbound. The work that looks after that
+ * must not interrupt the sleep, and without a timer the LAPIC is disarmed.
+ */
+static void freeze_test(struct kunit *test)
+{
+	unsigned long events;
+
+	start(test, 3000000, 0);
+	fake_run(3 * TICK_NS);
+	fake_irq_work_run();
+	fake_freeze();
+	KUNIT_EXPECT_PTR_EQ(test, fake.queued, NULL);
+	KUNIT_EXPECT_FALSE(test, fake.active);
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	events = fake.events;
+	fake_run(11 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 1U);
+	KUNIT_EXPECT_EQ(test, fake.events, events);
+	KUNIT_EXPECT_FALSE(test, fake.active);
+
+	fake_thaw();
+	fake_run(5 * TICK_NS);
+	KUNIT_EXPECT_GE(test, fake.events, events + 4);
+	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
+	end(test);
+}
+
 /* Everything is as before, and the kernel's list has no device of ours. */
 static void attach_fails_test(struct kunit *test)
 {
@@ -485,6 +516,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(far_events_test),
 	KUNIT_CASE(both_are_served_test),
 	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(freeze_test),
 	KUNIT_CASE(resume_test),
 	KUNIT_CASE(unbind_test),
 	KUNIT_CASE(detach_test),

@@ -145,7 +145,8 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
 
 /**
  * apic_timer_program - called when the hardware has been programmed
- * @target:	when it has to fire, absolute TSC
+ * @target:	when it has to fire, absolute TSC; U64_MAX if it was stopped, because there
+ *		is nothing to fire for
  * @now:	TSC before programming
  * @delta:	TSC cycles from @now that it was programmed for: less than the
  *		distance to @target if it takes several hops

@@ -212,6 +212,23 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	return (u64)count.divider << 32 | count.count;
 }
 
+/**
+ * apic_timer_lapic_stop() - disarm the LAPIC timer
+ * @lapic:	of this CPU
+ *
+ * As the kernel does in lapic_timer_shutdown(), except that the vector stays unmasked: some
+ * Intel CPUs do not power down while a deadline is armed, even one that is never reached.
+ *
+ * Context: As apic_timer_lapic_program().
+ */
+void apic_timer_lapic_stop(const struct apic_timer_lapic *lapic)
+{
+	if (lapic->tsc_deadline)
+		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, 0);
+	else
+		apic->write(APIC_TMICT, 0);
+}
+
 /* Check whether an interrupt of the timer is pending in the LAPIC. */
 static bool requested(void)
 {

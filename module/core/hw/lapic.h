@@ -47,6 +47,7 @@ void apic_timer_lapic_describe(struct apic_timer_info *info,
 void apic_timer_lapic_refine(struct apic_timer_lapic *lapic);
 void apic_timer_lapic_ready(struct apic_timer_lapic *lapic);
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire);
+void apic_timer_lapic_stop(const struct apic_timer_lapic *lapic);
 
 /**
  * apic_timer_lapic_is_near() - check whether the fast path of programming suffices

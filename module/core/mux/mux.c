@@ -11,7 +11,9 @@
  *
  *  timers	kernel		programmed for
  *  ------	------		--------------
- *  none	none		nothing, or as far away as possible
+ *  none	none		nothing: it is stopped when the kernel gives up its event,
+ *				because there are CPUs that do not reach their deepest
+ *				idle states, nor suspend to idle, with an armed timer
  *  none	any		the kernel. Fast path, inline in mux.h: kernel_only
  *  any		none or later	the timers
  *  any		earlier		the kernel; or the timers, if serving its event
@@ -19,7 +21,7 @@
  *				after the expiry, by target.defer_max at most
  *
  * A fence (fence.c) moves deadline[KERNEL] itself. While one stands and no timer is
- * pending, the deadline of the timers is one short of never.
+ * pending, the expiry of the timers' target is one short of never.
  *
  * In the interrupt, the hardware is programmed only once, at its end. The timers
  * are served first, then the kernel's event if it is due.
@@ -112,8 +114,12 @@ static bool stops_tick(u64 kernel, u64 now)
  */
 static __always_inline void set_timers_deadline(struct apic_timer_mux *mux)
 {
-	if (unlikely(mux->target.expires == APIC_TIMER_NEVER))
+	if (unlikely(mux->target.expires == APIC_TIMER_NEVER)) {
 		mux->target.expires = mux->no_timer;
+		mux->deadline[APIC_TIMER_MUX_TIMERS] = APIC_TIMER_NEVER;
+		mux->serve_from = APIC_TIMER_NEVER;
+		return;
+	}
 	mux->deadline[APIC_TIMER_MUX_TIMERS] =
 		apic_timer_mux_before(mux->target.expires,
 				      mux->target.lead[mux->tick_stopped]);
@@ -194,7 +200,18 @@ static noinline void count_smis(struct apic_timer_mux *mux)
 	mux->smi = apic_timer_smi_count();
 }
 
-/* Program for the first deadline, or, if there is none, as far away as possible. */
+/* There is no deadline that will ever be reached: stop the hardware. */
+static noinline void stop(struct apic_timer_mux *mux, u64 now)
+{
+	if (apic_timer_source->stop)
+		apic_timer_source->stop();
+	mux->delta = 0;
+	mux->fires = APIC_TIMER_NEVER;
+	apic_timer_stats_inc(PROGRAMMED);
+	trace_apic_timer_program(APIC_TIMER_NEVER, now, 0, 0);
+}
+
+/* Program for the first deadline; stop if there is none. */
 static void program(struct apic_timer_mux *mux)
 {
 	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
@@ -203,9 +220,15 @@ static void program(struct apic_timer_mux *mux)
 
 	mux->tick_stopped = stops_tick(kernel, now);
 	mux->programmed_for = 0;
-	if (likely(mux->target.expires == APIC_TIMER_NEVER)) {
+	if (likely(mux->target.expires >= APIC_TIMER_FENCED)) {
 		mux->user = APIC_TIMER_MUX_KERNEL;
-		mux->deferred = APIC_TIMER_NEVER;
+		/* A fence may defer an overdue event further, counted from when it was due. */
+		if (mux->target.expires == APIC_TIMER_NEVER || mux->deferred > now)
+			mux->deferred = APIC_TIMER_NEVER;
+		if (kernel == APIC_TIMER_NEVER) {
+			stop(mux, now);
+			goto watchdog;
+		}
 		deadline = kernel;
 		delta = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
 		fire = now + delta;
@@ -225,11 +248,12 @@ static void program(struct apic_timer_mux *mux)
 	mux->fires = fires_by(fire, delta);
 
 	apic_timer_stats_inc(PROGRAMMED);
-	if (unlikely(fire < deadline) && deadline != APIC_TIMER_NEVER)
+	if (unlikely(fire < deadline))
 		apic_timer_stats_inc(HOPS);
 	trace_apic_timer_program(deadline, now, delta, value);
 	if (trace_apic_timer_receipt_enabled())
 		count_smis(mux);
+watchdog:
 	if (unlikely(!apic_timer_mux_watchdog_sleeps(now)))
 		apic_timer_mux_watchdog(now);
 }
@@ -238,7 +262,7 @@ static void program(struct apic_timer_mux *mux)
 static void program_if_needed(struct apic_timer_mux *mux)
 {
 	if (min(mux->target.expires,
-		mux->deadline[APIC_TIMER_MUX_KERNEL]) != APIC_TIMER_NEVER)
+		mux->deadline[APIC_TIMER_MUX_KERNEL]) < APIC_TIMER_FENCED)
 		program(mux);
 }
 
@@ -377,9 +401,13 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = tsc;
 	if (tsc == was || mux->in_irq)
 		return;
-	/* The last condition: the lead changes when the tick stops. */
+	/*
+	 * If no timer is left, the hardware may still be programmed for one that was deleted.
+	 * The last condition: the lead changes when the tick stops.
+	 */
 	if (tsc < mux->fires ||
 	    mux->user == APIC_TIMER_MUX_KERNEL ||
+	    mux->target.expires >= APIC_TIMER_FENCED ||
 	    (mux->target.lead[0] != mux->target.lead[1] &&
 	     mux->tick_stopped != stops_tick(tsc, now)))
 		program(mux);

@@ -26,6 +26,9 @@
  *		has passed; @fire is within @max_delta. It reads the TSC last, if
  *		at all.
  *		Return: the value written to the hardware. Interrupts off.
+ * @stop:	interrupt this CPU no more: disarm its hardware. An interrupt that is
+ *		already requested may still come. NULL if only timers use the hardware.
+ *		Interrupts off.
  * @alive:	check whether the hardware of this CPU, which was programmed and
  *		has not interrupted since, is still set up to do so. If @fired, it
  *		may have fired already. NULL if only the kernel can stop the
@@ -48,6 +51,7 @@ struct apic_timer_source {
 	int (*detach)(void);
 	void (*refine)(void);
 	u64 (*program)(u64 fire);
+	void (*stop)(void);
 	bool (*alive)(bool fired);
 	void (*recover)(void);
 	void (*describe)(unsigned int cpu, struct apic_timer_info *info);

@@ -336,6 +336,12 @@ static u64 hook_program_mux(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
 }
 
+static void hook_stop_mux(void)
+{
+	this_cpu_write(lapic_timer_hook_first, true);
+	apic_timer_lapic_stop(this_cpu_ptr(&hooks.lapic));
+}
+
 static bool hook_alive(bool fired)
 {
 	return apic_timer_lapic_alive(this_cpu_ptr(&hooks.lapic), fired);
@@ -365,6 +371,7 @@ struct apic_timer_source apic_timer_source_hook = {
 	.detach = hook_detach,
 	.refine = hook_refine,
 	.program = hook_program_mux,
+	.stop = hook_stop_mux,
 	.alive = hook_alive,
 	.recover = hook_recover,
 	.describe = hook_describe,

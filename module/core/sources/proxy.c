@@ -24,6 +24,7 @@
 #include <linux/poison.h>
 #include <linux/printk.h>
 #include <linux/smp.h>
+#include <linux/suspend.h>
 #include <linux/time64.h>
 
 #include "hw/lapic.h"
@@ -150,7 +151,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 
 /*
  * The kernel wants no event: it is idle, asleep, or releases the device. The timers
- * continue, so the LAPIC is not stopped.
+ * continue, so the LAPIC is stopped only if none is pending.
  */
 static int proxy_set_stopped(struct clock_event_device *device)
 {
@@ -171,9 +172,11 @@ static int proxy_set_shutdown(struct clock_event_device *device)
 	device->features |= CLOCK_EVT_FEAT_C3STOP;
 	/*
 	 * Some kernels call this when the CPU has gone offline. With PREEMPT_RT, it runs
-	 * no irq work then.
+	 * no irq work then. In suspend to idle nobody unbinds the device, and on a CPU of
+	 * nohz_full, whose tick has stopped, the work would interrupt the sleep at once.
 	 */
-	if (!proxy->leaving && cpu_online(smp_processor_id()))
+	if (!proxy->leaving && cpu_online(smp_processor_id()) &&
+	    pm_suspend_target_state == PM_SUSPEND_ON)
 		irq_work_queue(&proxy->unbound);
 	return proxy_set_stopped(device);
 }
@@ -262,7 +265,7 @@ static int proxy_attach(void)
 	 * Let the next tick run it, not an interrupt of its own: the kernel also shuts
 	 * the device down as the last step before the machine sleeps. The interrupt
 	 * would be lost with the LAPIC's state, and with it all later irq work of this
-	 * CPU; or it would end the sleep at once.
+	 * CPU.
 	 */
 	proxy->unbound = IRQ_WORK_INIT_LAZY(reinterpose);
 	proxy->leaving = false;
@@ -431,6 +434,14 @@ static u64 proxy_program(u64 fire)
 	return apic_timer_lapic_program(&proxy->lapic, fire);
 }
 
+static void proxy_stop(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+
+	if (!kernel_has_lapic(proxy))
+		apic_timer_lapic_stop(&proxy->lapic);
+}
+
 static bool proxy_alive(bool fired)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
@@ -460,6 +471,7 @@ struct apic_timer_source apic_timer_source_proxy = {
 	.detach = proxy_detach,
 	.refine = proxy_refine,
 	.program = proxy_program,
+	.stop = proxy_stop,
 	.alive = proxy_alive,
 	.recover = proxy_recover,
 	.describe = proxy_describe,

@@ -246,6 +246,18 @@ static u64 sim_program(u64 fire)
 	return (u64)sim->count.divider << 32 | sim->count.count;
 }
 
+static void sim_stop(void)
+{
+	struct apic_timer_sim *sim = &apic_timer_sim;
+
+	sim->now += sim->machine.cost;
+	/* As in sim_program() */
+	if (sim->active && sim->fires <= sim->now)
+		sim->requested = true;
+	sim->programmed++;
+	sim->active = false;
+}
+
 static void sim_describe(unsigned int cpu, struct apic_timer_info *info)
 {
 	info->hardware = APIC_TIMER_HW_SIMULATED;
@@ -258,5 +270,6 @@ struct apic_timer_source apic_timer_source_sim = {
 	.attach = sim_attach,
 	.detach = sim_detach,
 	.program = sim_program,
+	.stop = sim_stop,
 	.describe = sim_describe,
 };
