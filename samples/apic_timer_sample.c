@@ -51,8 +51,8 @@ static DECLARE_WORK(report_work, report);
 
 /*
  * @data belongs to the user of the timer: here it points to the record. @now is the
- * TSC at the handler's first instruction. The timer's @expires is still the
- * requested moment.
+ * last TSC value read before the call. The timer's @expires is still the requested
+ * moment.
  */
 static void fire(unsigned long long now, unsigned long data);
 

@@ -27,10 +27,10 @@ struct module;
 /**
  * struct apic_calendar_function - a function that calendars may call
  * @name:	its name in tables, less than APIC_CALENDAR_NAME bytes
- * @function:	called at the start of each window. @now is the TSC at its first
- *		instruction, or some cycles less; @data as below. Called in hard
- *		interrupt context on the unit's CPU, with interrupts off, under the
- *		rules for handlers in <linux/apic_timer.h>, unless @flags say
+ * @function:	called at the start of each window. @now is the last TSC value read
+ *		before the call, as for a timer's handler; @data as below. Called in
+ *		hard interrupt context on the unit's CPU, with interrupts off, under
+ *		the rules for handlers in <linux/apic_timer.h>, unless @flags say
  *		otherwise. A function that uses up its budget is counted, not
  *		stopped.
  * @data:	passed to @function

@@ -61,8 +61,8 @@ static inline bool apic_clock_is_phc(clockid_t clock)
  *		cancels any other, if its CPU goes offline and no other accepts timers.
  * @when:	as passed to add_apic_timer_at(); written under @lock
  *
- * The handler is called like that of any timer: @now is the TSC at its first
- * instruction. apic_timer_tsc_to_clock() converts it.
+ * The handler is called like that of any timer, see &struct apic_timer_list.
+ * apic_timer_tsc_to_clock() converts its @now.
  */
 struct apic_clock_timer {
 	struct apic_timer_list timer;

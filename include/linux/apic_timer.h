@@ -142,13 +142,15 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
  *		%APIC_TIMER_EXACT. Set it under the same conditions as @flags.
  *
  * The handler is called in hard interrupt context, with interrupts off, on the
- * timer's CPU, and with no lock of this module held. @now is the TSC at its first
- * instruction: the last value read, plus the minimum cost of the call. The timer
- * is no longer pending. The handler may add, modify, delete or free it and any
- * other timer. It must not sleep or enable interrupts, and must leave the preempt
- * count as it was. It may take raw spinlocks only, as it runs in hard interrupt
- * context on PREEMPT_RT as well. Handlers that keep a CPU busy for longer than
- * the parameter busy_us without a break are throttled.
+ * timer's CPU, and with no lock of this module held. @now is the last TSC value
+ * read before the call, plus the duration of the call where that is certain, in
+ * an emulator. Elsewhere the handler's first instruction is some tens of cycles
+ * later; "make spin" measures how many. The timer is no longer pending. The
+ * handler may add, modify, delete or free it and any other timer. It must not
+ * sleep or enable interrupts, and must leave the preempt count as it was. It may
+ * take raw spinlocks only, as it runs in hard interrupt context on PREEMPT_RT as
+ * well. Handlers that keep a CPU busy for longer than the parameter busy_us
+ * without a break are throttled.
  *
  * With the source "hook" (a patched kernel, see &apic_timer_info.source) the
  * handler is called before irq_enter_rcu() and before the interrupt is

@@ -18,7 +18,9 @@
  * @expires:	when the handler had to start, absolute TSC
  * @entry:	TSC at the beginning of the interrupt, as read by the source
  * @ready:	TSC when the handler could have started
- * @start:	TSC at the handler's first instruction
+ * @start:	as passed to the handler: the last TSC value read before the call, plus
+ *		the duration of the call where that is certain, in an emulator; @ready
+ *		if the handler was not called
  * @lead:	TSC cycles before @expires that the hardware was programmed to fire; 0
  *		if another interrupt served this timer
  * @delta:	TSC cycles ahead that the hardware was programmed

@@ -92,7 +92,8 @@ enum apic_measure_keep {
 
 /**
  * struct apic_measure_sample - one expiry
- * @error:	TSC at the handler's first instruction less the expiry
+ * @error:	TSC that the handler is passed, see &struct apic_timer_list, less the
+ *		expiry
  * @body:	TSC cycles from there until the sample of the previous expiry
  *		was stored; for an outlier, its number instead
  */
@@ -191,7 +192,7 @@ struct apic_measure_chain {
  * struct apic_measure_record - one interrupt, from read(); TSC values
  * @number:	0, 1, ... since the last %APIC_MEASURE_CHAIN
  * @expires:	when it was due
- * @entry:	its handler's first instruction
+ * @entry:	TSC that a timer's handler is passed, or that an hrtimer's reads first
  * @exit:	its handler's end
  * @deferred:	start of the deferred procedure, 0: there is none
  */

@@ -176,9 +176,10 @@ enum tc_apic_attr {
  *			used
  * @waited_ns:		time spent waiting for the moments of packets
  * @errors:		packets by their error, where it is known: TSC cycles from the moment to
- *			the first instruction of the driver, plus TCA_APIC_DOORBELL. Class 0 is
- *			for 0 or less, class n for 2^(n-1) up to 2^n - 1, the last class also
- *			for more. Packets without a planned moment are not counted
+ *			the last read of the TSC before the driver is called, plus @path and
+ *			TCA_APIC_DOORBELL. Class 0 is for 0 or less, class n for 2^(n-1) up to
+ *			2^n - 1, the last class also for more. Packets without a planned moment
+ *			are not counted
  * @tsc_khz:		TSC cycles per millisecond
  * @lead_hard:		how much before its moment the interrupt is programmed, TSC
  *			cycles
