@@ -190,26 +190,32 @@ def _bare(value: str) -> str:
     return re.sub(r"^\w+->", "", value)
 
 
+def _assigned(file: str, name: str) -> dict[str, str]:
+    """Return the dictionary that a test assigns to a name."""
+    for node in ast.parse(source.read(file)).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
+            return ast.literal_eval(node.value)
+    raise DocsError(f"{file} has no {name}")
+
+
 def kernel_parameters() -> str:
     """Make the page of the kernel parameters used at boot."""
     file = "tests/guest/test_boot.py"
     files = source.tracked(r"tests/.*test_boot\.py")
     file = files[0] if files else file
-    for node in ast.parse(source.read(file)).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SOURCES":
-            sources = ast.literal_eval(node.value)
-            break
-    else:
-        raise DocsError(f"{file} has no SOURCES")
-    rows = [(f"`{parameter}`", f"`{name}`" if name else "none: the kernel refuses the module")
-            for parameter, name in sorted(sources.items())]  # fmt: skip
+    found = [(f"`{booted}`{more}", f"`{name}`" if name else "none: the kernel refuses the module")
+             for constant, more in (("SOURCES", ""), ("DEADLINE", ", with TSC deadline"))
+             for booted, name in _assigned(file, constant).items()]  # fmt: skip
     return _page(
-        "Kernel parameters", f"SOURCES in {file}",
+        "Kernel parameters", f"SOURCES and DEADLINE in {file}",
         "Kernel parameters may leave the timers another source, or none. Each of these is\n"
         f"booted by `{file}` with Debian's 6.1 on two emulated CPUs; `make test-matrix` runs all\n"
-        "of them.\n\n" + table(("booted with", "`source=auto` chooses"), rows) + "\n"
-        "- `nolapic_timer`: on a kernel with the patches of `patches/` the source is `hook`, and\n"
-        "  the LAPIC timer belongs to apic_timer alone.\n"
+        "of them.\n\n" + table(("booted with", "`source=auto` chooses"), sorted(found)) + "\n"
+        "- `nolapic_timer`: with TSC deadline and several CPUs the kernel uses the LAPIC timer\n"
+        "  nevertheless ([why](../explanation/kernel-facts.md"
+        "#nolapic_timer-does-not-disable-a-tsc-deadline-timer));\n"
+        "  `source=hrtimer` keeps apic_timer off it. On a kernel with the patches of `patches/`\n"
+        "  the source is `hook`, and the LAPIC timer belongs to apic_timer alone.\n"
         "- `tsc=unstable`, `notsc`: the kernel has marked the TSC unstable, and its log says so.\n"
         "- `maxcpus=1`: CPUs that are brought online later are attached.\n"
         "- `lockdown=integrity`: the kernel loads only signed modules, see\n"
