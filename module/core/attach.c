@@ -78,12 +78,12 @@ static int attach_cpu(unsigned int cpu)
 
 	ret = apic_timer_source->attach();
 	if (ret) {
+		/* While a source is being chosen, an error lets another one be tried. */
+		if (changing)
+			return ret;
+		/* Later, an error would keep the CPU from coming online. */
 		pr_err("CPU %u does not accept timers: error %d\n", cpu, ret);
-		/*
-		 * While a source is being chosen, an error lets another one be
-		 * tried. Later, an error would keep the CPU from coming online.
-		 */
-		return changing ? ret : 0;
+		return 0;
 	}
 	this_cpu_write(attached, true);
 	go_online();
