@@ -388,6 +388,24 @@ def test_results_say_what_made_them():
         assert made.header(by) in page
 
 
+def test_lines_of_the_kernel_log():
+    """DEBUGGING has a row for each error and warning of the core."""
+    table = source.read("docs/DEBUGGING.md").partition("## Lines in the kernel log")[2]
+    cells = re.findall(r"^\| (.+?) \|", table.partition("\n## ")[0], re.M)[2:]
+    # Capitals stand for something else, and so does the number n of a CPU.
+    rows = [re.sub(r"\b([A-Z_]+|n)\b|(\\ )?\\\.\\\.\\\.", ".*", re.escape(line))
+            for cell in cells for line in re.findall(r"`([^`]+)`", cell)]  # fmt: skip
+    # No line may be found by these alone.
+    rows = [row for row in rows if not re.fullmatch(r"(\w+|\.\*):(\\ )?\.\*", row)]
+    sources = "".join(map(source.read, source.tracked(r"module/core/.*\.[ch]")))
+    lines = []
+    for call in re.findall(r'\bpr_(?:err|warn)\w*\(((?:\s*"(?:[^"\\]|\\.)*")+)', sources):
+        line = re.sub("%p[Ss]", "f+1/2", source.strings(call))
+        lines.append(re.sub(r"%#?(?:ll|l)?[dsux]", "1", line))
+    assert len(lines) > 20
+    assert [line for line in lines if not any(re.match(row, line) for row in rows)] == []
+
+
 def test_git_refuses(tree, tmp_path, monkeypatch):
     """A checkout whose files git does not list gives one error, not a traceback."""
     (tmp_path / ".git").write_text("gitdir: nowhere\n")
