@@ -5,6 +5,7 @@ import re
 
 import pytest
 from docs.source import DocsError, Parameter
+from lab.kernels import kernels
 
 from docs import embed, kerneldoc, man, pages, source, words
 from docs.results import made
@@ -404,6 +405,24 @@ def test_lines_of_the_kernel_log():
         lines.append(re.sub(r"%#?(?:ll|l)?[dsux]", "1", line))
     assert len(lines) > 20
     assert [line for line in lines if not any(re.match(row, line) for row in rows)] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("series", kernels.SUPPORTED)
+def test_exports(series):
+    """Kernel facts lists what the lab's kernels export."""
+    kernel = kernels.ensure(series)
+    exported = {}
+    for line in (kernel.root / f"usr/src/linux-headers-{kernel.release}/Module.symvers").open():
+        _crc, symbol, _file, how, namespace = line.rstrip("\n").split("\t")
+        exported[symbol] = (("GPL" if how == "EXPORT_SYMBOL_GPL" else "yes")
+                            + f" ns={namespace}" * bool(namespace))  # fmt: skip
+    page = source.read("docs/explanation/kernel-facts.md").partition("\n## Exports\n")[2]
+    head, _, *rows = re.findall(r"^\| (.+) \|$", page.partition("\n## ")[0], re.M)
+    column = head.split(" | ").index(series)
+    listed = {cells[0].strip("`"): cells[column] for cells in (row.split(" | ") for row in rows)}
+    assert len(listed) > 90
+    assert listed == {symbol: exported.get(symbol, "no") for symbol in listed}
 
 
 def test_git_refuses(tree, tmp_path, monkeypatch):
