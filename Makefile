@@ -89,11 +89,13 @@ torture-shaper: ## send packets while everything changes, and account for each (
 		tests/guest/test_shaper_torture.py --matrix --no-second-try -rP \
 		-k "test_all_arrive and $(or $(KERNEL),6.1)-4cpu"
 
-# BENCH=short takes minutes instead of hours. LAB=none: on this machine, as root.
+# BENCH=short takes minutes instead of hours. LAB=none: on this machine, as root, which needs none
+# of the lab's rights.
+BENCH_SETUP = tools/setup $(if $(filter none,$(LAB)),host,bench)
 bench: ## measure accuracy and cost next to the kernel's timers (BENCH=short, LAB=none)
-	tools/setup $(if $(filter none,$(LAB)),host,bench)
+	$(BENCH_SETUP)
 	$(if $(filter none,$(LAB)),$(MAKE) modules APIC_TIMER_TESTS=1)
-	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab bench \
+	PYTHONPATH=tools "$$($(BENCH_SETUP) | tail -n 1)/bin/python3" -m lab bench \
 		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
 
 # BENCH=short as above. Commit what changes in docs/.

@@ -1,5 +1,6 @@
 """The Makefiles touch only what they have built: a user's own files stay."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def test_clean(tmp_path):
         (tmp_path / name).write_text("")
     assert make("-C", tmp_path, "clean").returncode == 0
     assert files(tmp_path) == kept
+
+
+@pytest.mark.parametrize("lab, subset", [("none", "host"), ("", "bench")])
+def test_bench_sets_up(tmp_path, lab, subset):
+    """Without the lab nothing that only the lab needs is set up or demanded."""
+    (tmp_path / "Makefile").write_text("modules:\n")
+    done = make("-n", "-C", TREE, "bench", f"LAB={lab}", f"KDIR={tmp_path}")
+    assert done.returncode == 0, done.stdout
+    assert set(re.findall(r"tools/setup (\w+)", done.stdout)) == {subset}
 
 
 @pytest.mark.parametrize("goal", ["install", "uninstall"])
