@@ -124,6 +124,26 @@ def test_rows_that_are_no_json(tool, tmp_path):
     Page((folder / "index.html").read_text())
 
 
+def test_large_numbers(tool, tmp_path):
+    """TSCs may be days apart, and a timer overdue since the TSC was 0: any number is read again."""
+    folder = report_rows.write(tmp_path, {"hardware": ""})
+    rows = folder / "rows/hardware"
+    doctor, clocks = report_rows.doctor(""), report_rows.CLOCKS
+    doctor["findings"][0]["cost_cycles"] = 2**50 - 1
+    (rows / "doctor.json").write_text(json.dumps(doctor))
+    skew = {**clocks["skew"][0], "low": -(2**63), "high": 10**300}
+    (rows / "clocks.json").write_text(json.dumps({**clocks, "skew": [skew]}))
+    loop, *others = report_rows.LOOP["rows"]
+    for name, first in (("loop", [2**62, 2**62 + 4096]), ("loop-walk", [-(2**62), 2**63 - 1, 7])):
+        loops = [{**loop, "first": first * 80}, *others]
+        (rows / f"{name}.json").write_text(json.dumps({**report_rows.LOOP, "rows": loops}))
+    _, page = drawn(tool, folder)
+    assert "1,125,899,906,842,623" in page.words["machines"]
+    most = f"{2**63 - 1024:,}"  # the largest double that an int64_t holds
+    assert f"10-{most}{most}158" in page.words["clocks"]
+    assert page.count["loop", "svg"] == 2
+
+
 def test_bench_rows_of_somebody_else(tool, tmp_path):
     """No text of theirs is part of the page's markup."""
     (tmp_path / "bench.json").write_text('{"made": {"<img src=x>": "<b>"}, "rows": []}')

@@ -16,6 +16,8 @@
 #define TOP	34
 #define BOTTOM	46
 #define NAMES	16	/* at the bottom, if there are several lines */
+/* Beyond it, doubles are further apart than an axis' marks may be: there would be no next mark. */
+#define FARTHEST 1e15
 
 struct axis {
 	bool is_log;
@@ -50,12 +52,17 @@ struct chart_line *chart_line(struct chart *chart, const char *name)
 	return line;
 }
 
+static double drawable(double number)
+{
+	return number > FARTHEST ? FARTHEST : number < -FARTHEST ? -FARTHEST : number;
+}
+
 void chart_point(struct chart_line *line, double x, double y)
 {
 	line->x = grow(line->x, line->count, sizeof(*line->x));
 	line->y = grow(line->y, line->count, sizeof(*line->y));
-	line->x[line->count] = x;
-	line->y[line->count++] = y;
+	line->x[line->count] = drawable(x);
+	line->y[line->count++] = drawable(y);
 }
 
 /* Compute whole powers, then the binary digits by squaring */

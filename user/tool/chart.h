@@ -23,6 +23,7 @@ struct chart {
 
 /* Add a line; it is freed by chart_draw(). Return: the line, without points. */
 struct chart_line *chart_line(struct chart *chart, const char *name);
+/* Add a point; beyond 10^15, it is drawn at 10^15. */
 void chart_point(struct chart_line *line, double x, double y);
 void chart_draw(FILE *file, struct chart *chart);
 

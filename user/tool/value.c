@@ -2,6 +2,7 @@
 /*
  * A reader of JSON.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "value.h"
 
 #define DEPTH	16
+#define MOST	9223372036854774784.0	/* the largest double that an int64_t holds */
 
 static bool parse(const char **at, struct value *value, unsigned int depth);
 
@@ -167,11 +169,15 @@ static bool parse(const char **at, struct value *value, unsigned int depth)
 	if (!**at || !strchr("-0123456789", **at))
 		return false;
 	value->number = strtod(*at, &end);
-	if (end == *at)
+	if (end == *at || !isfinite(value->number))
 		return false;
 	*at = end;
-	/* Range for which a diagram has enough digits. */
-	return value->number > -1e15 && value->number < 1e15;
+	/* Callers convert it to an int64_t. */
+	if (value->number > MOST)
+		value->number = MOST;
+	if (value->number < -MOST)
+		value->number = -MOST;
+	return true;
 }
 
 static void clear(struct value *value)

@@ -11,7 +11,7 @@ enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_NUMBER, VALUE_TEXT, VALUE_ARRAY,
 struct value {
 	enum value_kind kind;
 	char *key;		/* in an object, else NULL */
-	double number;		/* 0 or 1 for a bool */
+	double number;		/* 0 or 1 for a bool; an int64_t holds its whole part */
 	char *text;
 	struct value *item;	/* items of an array or object */
 	size_t count;
