@@ -63,8 +63,45 @@ def test_only_late_ones(tool, saved):
 
 def test_served_by_another_interrupt(tool, saved):
     (life,) = lives(tool, saved([receipt(1000, 700, 900, 1020, lead=0)]), "pace_tick")
-    assert [share["cycles"] for share in life["shares"]] == [0, 200, 120]
+    assert [share["cycles"] for share in life["shares"]] == [0, 0, 200, 120]
     assert "due" not in {step["what"] for step in life["steps"]}
+
+
+@pytest.mark.parametrize("expires, entry, armed, parts", [
+    (1000, 5000, None, [0, 4000, 100, 100]),  # interrupts were off
+    (1000, 5000, 900, [0, 4000, 100, 100]),
+    (1000, 5000, 4500, [3500, 500, 100, 100]),
+    (1000, 5000, 5050, [4050, 0, 50, 100]),  # by a handler, in the interrupt that serves it
+    (5150, 5000, 5050, [0, 0, 50, 100]),
+])  # fmt: skip
+def test_without_a_lead(tool, saved, expires, entry, armed, parts):
+    """The hardware was not programmed for it: the timer is due at its moment, or was armed late."""
+    rows = [line(armed, "mod", f"{TIMER} expires={expires} cpu=1 flags=0x0")] if armed else []
+    rows.append(receipt(expires, entry, 5100, 5200, lead=0))
+    (life,) = lives(tool, saved(rows), "pace_tick")
+    assert [share["cycles"] for share in life["shares"]] == parts
+    after = [share["after_expiry"] for share in life["shares"]]
+    assert sum(after) == life["error"] <= sum(parts)
+    assert all(late <= whole for late, whole in zip(after, parts, strict=True))
+    done = tool("trace", "--from", saved(rows), "pace_tick")
+    assert ("\n  armed late " in done.stdout) == bool(parts[0])
+
+
+@pytest.mark.parametrize("targets, lead, delta, text", [
+    ([], 600, 41000, "from the hardware"),
+    ([2000, 1000], 0, 41000, "from the hardware"),  # in mode raw
+    ([1000, 2000], 0, 41000, "another interrupt, which also serves this timer"),
+    ([], 0, 41000, "another interrupt, which also serves this timer"),
+    ([1000], 0, 0, "at once: no time was left when the hardware was programmed"),
+])  # fmt: skip
+def test_which_interrupt(tool, saved, targets, lead, delta, text):
+    """The last programming before it counts, if the trace has any."""
+    rows = [line(900 + i, "program", f"target={target} now=1 delta=1 value=0x1")
+            for i, target in enumerate(targets)]  # fmt: skip
+    rows.append(receipt(1000, 5000, 5100, 5200, lead).replace("delta=41000", f"delta={delta}"))
+    rows.append(line(5300, "program", "target=1000 now=1 delta=1 value=0x1"))
+    (life,) = lives(tool, saved(rows), "pace_tick")
+    assert [step["text"] for step in life["steps"] if step["what"] == "interrupt"] == [text]
 
 
 def test_skipped(tool, saved):

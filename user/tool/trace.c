@@ -71,18 +71,19 @@ struct nearby {
 };
 
 /* Parts of the interval from when the hardware had to fire to the handler, in order of time */
-enum part { DELIVERY, DISPATCH, SPIN, PARTS };
+enum part { ARMED_LATE, DELIVERY, DISPATCH, SPIN, PARTS };
 
 static const struct {
 	const char *id, *text;
 } parts[] = {
+	[ARMED_LATE] = { "armed_late", "armed late" },
 	[DELIVERY] = { "delivery", "deadline to interrupt" },
 	[DISPATCH] = { "dispatch", "interrupt to ready" },
 	[SPIN] = { "spin", "ready to handler" },
 };
 
 struct receipt {
-	uint64_t expires, entry, ready, now, lead;
+	uint64_t expires, entry, ready, now, lead, delta;
 	int64_t error;
 	/* Cycles of the whole interval, and of its part after the expiry */
 	uint64_t cycles[PARTS], after[PARTS];
@@ -234,9 +235,22 @@ static uint64_t after(uint64_t moment, uint64_t begin, uint64_t end)
 	return end - (begin > moment ? begin : moment);
 }
 
-static void judge(struct receipt *receipt, const char *fields)
+/* Return: when the timer was last armed, 0 if that is unknown. */
+static uint64_t armed_at(const struct life *life)
 {
-	uint64_t fires;
+	uint64_t found = 0;
+	unsigned int i;
+
+	for (i = 0; i < life->steps; i++)
+		if (!strcmp(life->step[i].what, "add") || !strcmp(life->step[i].what, "mod"))
+			found = life->step[i].tsc;
+	return found;
+}
+
+static void judge(struct receipt *receipt, const struct life *life, const char *fields)
+{
+	uint64_t at[PARTS + 1], armed = armed_at(life), served;
+	unsigned int i;
 
 	receipt->expires = trace_number(fields, "expires", 0);
 	receipt->entry = trace_number(fields, "entry", 0);
@@ -244,16 +258,51 @@ static void judge(struct receipt *receipt, const char *fields)
 	receipt->now = trace_number(fields, "now", 0);
 	receipt->error = trace_number(fields, "error", 0);
 	receipt->lead = trace_number(fields, "lead", 0);
-	/* If another interrupt served the timer, it was not due before its own moment. */
-	fires = receipt->lead ? receipt->expires - receipt->lead : receipt->entry;
-	receipt->cycles[DELIVERY] = after(fires, fires, receipt->entry);
-	receipt->cycles[DISPATCH] = after(fires, receipt->entry, receipt->ready);
-	receipt->cycles[SPIN] = after(fires, receipt->ready, receipt->now);
-	if (receipt->error <= 0)
-		return;
-	receipt->after[DELIVERY] = after(receipt->expires, receipt->expires, receipt->entry);
-	receipt->after[DISPATCH] = after(receipt->expires, receipt->entry, receipt->ready);
-	receipt->after[SPIN] = after(receipt->expires, receipt->ready, receipt->now);
+	receipt->delta = trace_number(fields, FIELD_DELTA, -1);
+	/* A handler may arm a timer that the same interrupt then serves. */
+	if (armed > receipt->ready)
+		armed = receipt->ready;
+	served = receipt->entry > armed ? receipt->entry : armed;
+	/* Without a lead it was due at its own moment, unless it was served earlier. */
+	at[ARMED_LATE] = receipt->expires - receipt->lead;
+	if (!receipt->lead && served < receipt->expires)
+		at[ARMED_LATE] = served;
+	at[DELIVERY] = armed;
+	at[DISPATCH] = receipt->entry;
+	at[SPIN] = receipt->ready;
+	at[PARTS] = receipt->now;
+	for (i = 0; i < PARTS; i++) {
+		/* What had already happened when a part began takes none of it. */
+		if (at[i + 1] < at[i])
+			at[i + 1] = at[i];
+		receipt->cycles[i] = at[i + 1] - at[i];
+		if (receipt->error > 0)
+			receipt->after[i] = after(receipt->expires, at[i], at[i + 1]);
+	}
+}
+
+/* Get what a CPU was last programmed for when an interrupt arrived, 0 if that is unknown. */
+static uint64_t target_at(int number, uint64_t entry)
+{
+	struct nearby *cpu = number >= 0 && number < CPUS ? nearby[number] : NULL;
+	uint64_t found = 0;
+	unsigned int i;
+
+	for (i = cpu && cpu->steps > NEARBY ? cpu->steps - NEARBY : 0; cpu && i < cpu->steps; i++)
+		if (cpu->target[i % NEARBY] && cpu->step[i % NEARBY].tsc < entry)
+			found = cpu->target[i % NEARBY];
+	return found;
+}
+
+/* Describe the interrupt that served a timer. In mode raw there is never a lead. */
+static const char *interrupt_text(const struct receipt *receipt, int cpu)
+{
+	if (receipt->lead ||
+	    (receipt->delta && target_at(cpu, receipt->entry) == receipt->expires))
+		return "from the hardware";
+	if (!receipt->delta)
+		return "at once: no time was left when the hardware was programmed";
+	return "another interrupt, which also serves this timer";
 }
 
 static int by_time(const void *a, const void *b)
@@ -319,6 +368,8 @@ static void print_shares(const struct receipt *receipt)
 	trace_shares(receipt->after, tenths, PARTS);
 	printf("  %-26s %10s %7s %16s\n", "share", "cycles", "%", "after expiry  %");
 	for (i = 0; i < PARTS; i++) {
+		if (i == ARMED_LATE && !receipt->cycles[i])
+			continue;
 		printf("  %-26s %10s %5u.%u %10s %3u.%u\n", parts[i].text,
 		       commas(receipt->cycles[i]), whole[i] / 10, whole[i] % 10,
 		       commas(receipt->after[i]), tenths[i] / 10, tenths[i] % 10);
@@ -360,13 +411,11 @@ static void end_life(struct timer *timer, const struct trace_line *line)
 	struct life *life = &timer->now;
 	char text[96];
 
-	judge(&receipt, line->fields);
+	judge(&receipt, life, line->fields);
 	if (late < 0 || receipt.error > late) {
 		if (receipt.lead)
 			add_step(life, receipt.expires - receipt.lead, "due", "the hardware's deadline");
-		snprintf(text, sizeof(text), "%s", receipt.lead ? "from the hardware" :
-			 "another interrupt, which also serves this timer");
-		add_step(life, receipt.entry, "interrupt", text);
+		add_step(life, receipt.entry, "interrupt", interrupt_text(&receipt, line->cpu));
 		add_step(life, receipt.ready, "ready", "the handler could start");
 		snprintf(text, sizeof(text), "starts, error %s", commas(receipt.error));
 		add_step(life, receipt.now, strstr(line->fields, " skipped") ? "skipped" : "handler",

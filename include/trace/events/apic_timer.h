@@ -22,7 +22,8 @@
  *		the duration of the call where that is certain, in an emulator; @ready
  *		if the handler was not called
  * @lead:	TSC cycles before @expires that the hardware was programmed to fire; 0
- *		if another interrupt served this timer
+ *		in mode raw, and if it was not: another interrupt served this timer, or
+ *		it was armed too late
  * @delta:	TSC cycles ahead that the hardware was programmed
  * @deferred:	TSC cycles by which a kernel event has been deferred
  * @smi:	SMIs since the hardware was programmed; 0 where the CPU does not count
