@@ -19,6 +19,7 @@
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
+#include <linux/limits.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -203,11 +204,14 @@ static int pending_show(struct seq_file *file, void *element)
 {
 	const struct apic_timer_base_view *view = element;
 	const struct pending *pending = file->private;
+	u64 now = apic_timer_tsc_now();
+	s64 ahead = view->expires - now;
 
+	/* Without this, a timer that never expires would seem to be the most overdue one. */
+	if (view->expires > now && ahead < 0)
+		ahead = S64_MAX;
 	seq_printf(file, "cpu %u: expires %llu, in %lld cycles, flags %#x, %ps\n",
-		   pending->cpu, view->expires,
-		   (s64)(view->expires - apic_timer_tsc_now()), view->flags,
-		   view->function);
+		   pending->cpu, view->expires, ahead, view->flags, view->function);
 	return 0;
 }
 

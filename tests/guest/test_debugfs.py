@@ -93,6 +93,33 @@ def test_error_histogram(guest):
 
 
 @pytest.mark.guest(
+    some(kernel="6.1", cpus=2, engine="smp", source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_dev
+    patiently [ -c /dev/apic_timer ]
+    cd $PROGRAMS
+    python3 - <<'PY'
+from apic_timer import Timer
+never, soon = Timer(), Timer()
+never.arm(2**64 - 1)
+soon.arm(soon.now() + soon.cycles(ns=3600 * 10**9))
+print(open("/sys/kernel/debug/apic_timer/pending").read(), end="")
+PY
+    rmmod apic_timer_dev
+    unload
+    """,
+)
+def test_a_timer_for_never(guest):
+    """It is as far ahead as can be printed, not overdue: apic-timer status shows the least."""
+    rows = [re.search(r"expires (\d+), in (-?\d+) cycles", row) for row in guest.ok().splitlines()]
+    soon, never = sorted((int(row[1]), int(row[2])) for row in rows)
+    assert never == (2**64 - 1, 2**63 - 1)
+    assert 0 < soon[1] < 2**50
+
+
+@pytest.mark.guest(
     some(engine=("smp", "virtual")),
     """
     unload
