@@ -32,7 +32,16 @@ RAN, TIMED_OUT, MISSED, NEVER_RAN, SKIPPED, STOPPED, PASSED = range(7)
 _u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
 
 
-class Unit(ctypes.Structure):
+class Structure(ctypes.Structure):
+    """A structure that refuses a number for which a field has no room: ctypes would cut it off."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, int) and getattr(self, name) != value:
+            raise OverflowError(f"{name} does not hold {value}")
+
+
+class Unit(Structure):
     """struct apic_calendar_unit."""
 
     _fields_ = [("name", ctypes.c_char * 32), ("function", ctypes.c_char * 32), ("kind", _u32),
@@ -50,13 +59,13 @@ class Unit(ctypes.Structure):
         return cls(name=name.encode(), cpu=cpu, function=function.encode(), kind=kind)
 
 
-class Entry(ctypes.Structure):
+class Entry(Structure):
     """struct apic_calendar_entry."""
 
     _fields_ = [("offset", _u64), ("budget", _u64), ("unit", _u32), ("flags", _u32)]
 
 
-class Load(ctypes.Structure):
+class Load(Structure):
     """struct apic_calendar_load."""
 
     _fields_ = [("size", _u32), ("flags", _u32), ("major", _u64), ("units", _u64),
@@ -65,26 +74,26 @@ class Load(ctypes.Structure):
                 ("bad", _u32), ("other", _u32)]  # fmt: skip
 
 
-class Start(ctypes.Structure):
+class Start(Structure):
     """struct apic_calendar_start."""
 
     _fields_ = [("size", _u32), ("table", _u32), ("when", _u64), ("clock", _u32),
                 ("epoch", _u32)]  # fmt: skip
 
 
-class Stop(ctypes.Structure):
+class Stop(Structure):
     """struct apic_calendar_stop."""
 
     _fields_ = [("size", _u32), ("flags", _u32), ("when", _u64)]
 
 
-class Bind(ctypes.Structure):
+class Bind(Structure):
     """struct apic_calendar_bind."""
 
     _fields_ = [("size", _u32), ("unit", _u32)]
 
 
-class Wait(ctypes.Structure):
+class Wait(Structure):
     """struct apic_calendar_wait."""
 
     _fields_ = [("size", _u32), ("unit", _u32), ("flags", _u32), ("status", _u32),
@@ -93,7 +102,7 @@ class Wait(ctypes.Structure):
                 ("reserved", _u32)]  # fmt: skip
 
 
-class Query(ctypes.Structure):
+class Query(Structure):
     """struct apic_calendar_query."""
 
     _fields_ = [(name, _u32) for name in (
@@ -101,7 +110,7 @@ class Query(ctypes.Structure):
         "gap_user", "gap_function", "share")]  # fmt: skip
 
 
-class Status(ctypes.Structure):
+class Status(Structure):
     """struct apic_calendar_status."""
 
     _fields_ = [(name, _u32) for name in (
@@ -110,7 +119,7 @@ class Status(ctypes.Structure):
                                   "skipped", "slack_min", "lead")]  # fmt: skip
 
 
-class Receipt(ctypes.Structure):
+class Receipt(Structure):
     """struct apic_calendar_receipt."""
 
     _fields_ = [(name, _u64) for name in (

@@ -28,13 +28,23 @@ KERNEL_FINISH, SKIP_LATE, NO_FENCE, NO_RESTART = 1, 2, 4, 8  # flags of a sleep
 STABLE = 4  # flags of the page: the kernel trusts the TSC
 CLOCK = 8  # its clocks run on it
 CPU_THIS = 0xFFFFFFFF
+NEVER = (1 << 64) - 1  # the last moment of any clock
 RESTARTED = 1 << 24  # a TSC that is behind a former value by more than this has restarted
 
 QUERY_COMMAND, SLEEP_COMMAND, ARM_COMMAND = 0xD700, 0xD701, 0xD702
 RING_OFFSET, RING_FIRST = 0x100000, 4096
 
 
-class Query(ctypes.Structure):
+class Structure(ctypes.Structure):
+    """A structure that refuses a number for which a field has no room: ctypes would cut it off."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, int) and getattr(self, name) != value:
+            raise OverflowError(f"{name} does not hold {value}")
+
+
+class Query(Structure):
     """What there is: struct apic_timer_device."""
 
     _fields_ = [
@@ -44,7 +54,7 @@ class Query(ctypes.Structure):
     ] + [("ring_offset", ctypes.c_uint64), ("source", ctypes.c_char * 16)]  # fmt: skip
 
 
-class Sleep(ctypes.Structure):
+class Sleep(Structure):
     """A sleep: struct apic_timer_sleep."""
 
     _fields_ = [
@@ -56,7 +66,7 @@ class Sleep(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Arm(ctypes.Structure):
+class Arm(Structure):
     """Arming the timer of a file: struct apic_timer_arm."""
 
     _fields_ = [
@@ -231,10 +241,11 @@ class Timer:
     def sleep_until(self, moment: int, clock: int = TSC, flags: int = 0, budget: int = 0) -> Sleep:
         """Sleep until a moment has come; return the kernel's account of it.
 
-        A signal's handler runs in between, as in time.sleep().
+        A signal's handler runs in between, as in time.sleep(). A moment below 0 has passed.
         """
-        asked = Sleep(size=ctypes.sizeof(Sleep), flags=flags, expires=moment, clock=clock,
-                      epoch=self.epoch if clock == TSC else 0, budget=budget)  # fmt: skip
+        asked = Sleep(size=ctypes.sizeof(Sleep), flags=flags, expires=min(max(moment, 0), NEVER),
+                      clock=clock, epoch=self.epoch if clock == TSC else 0,
+                      budget=budget)  # fmt: skip
         self.last = asked
         read, reached = self._rdtsc.read, False
         while not reached:
@@ -251,12 +262,18 @@ class Timer:
 
     def sleep(self, seconds: float) -> None:
         """Sleep for a time, as time.sleep() does."""
+        if seconds < 0:
+            raise ValueError("the time to sleep is negative")
         self.sleep_until(time.monotonic_ns() + round(seconds * 1e9), MONOTONIC)
 
     def arm(self, moment: int, interval: int = 0, clock: int = TSC) -> None:
-        """Arm the timer that read() and select() wait for; a moment of 0 disarms it."""
+        """Arm the timer that read() and select() wait for; a moment of 0 disarms it.
+
+        A moment below 0 has passed.
+        """
         epoch = self.epoch if clock == TSC else 0
-        asked = Arm(size=ctypes.sizeof(Arm), expires=moment, interval=interval, clock=clock,
+        expires = min(moment, NEVER) if moment >= 0 else 1
+        asked = Arm(size=ctypes.sizeof(Arm), expires=expires, interval=interval, clock=clock,
                     epoch=epoch)  # fmt: skip
         fcntl.ioctl(self.fd, ARM_COMMAND, asked)
 
