@@ -46,7 +46,7 @@
  * @cost:	number of TSC cycles that the way from the wait's last RDTSC to the next
  *		instruction certainly takes; 0 on a real CPU
  * @tpause:	the CPU has TPAUSE
- * @process:	the process that opened it; only there the page is mapped
+ * @mapped:	memory that reads 1 where the page is mapped, 0 in a child of fork()
  * @page:	the time page
  * @began:	TSC right after the last call
  * @sleep:	the last call, as returned by the kernel
@@ -58,7 +58,7 @@ struct at {
 	uint32_t epoch;
 	uint32_t cost;
 	int tpause;
-	int process;
+	uint32_t *mapped;
 	const volatile struct apic_timer_page *page;
 	uint64_t began;
 	struct apic_timer_sleep sleep;
@@ -94,7 +94,7 @@ at_inline uint64_t at_readtsc(void)
 #define AT_NR_MMAP	9
 #define AT_NR_MUNMAP	11
 #define AT_NR_IOCTL	16
-#define AT_NR_GETPID	39
+#define AT_NR_MADVISE	28
 
 at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
 		       uint64_t *tsc)
@@ -118,7 +118,7 @@ at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
 #define AT_NR_MMAP	192	/* mmap2: the offset is in pages */
 #define AT_NR_MUNMAP	91
 #define AT_NR_IOCTL	54
-#define AT_NR_GETPID	20
+#define AT_NR_MADVISE	219
 
 at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
 		       uint64_t *tsc)
@@ -396,20 +396,57 @@ static inline int at_query(const struct at *at, struct apic_timer_device *query)
 	return at_syscall(AT_NR_IOCTL, at->fd, APIC_TIMER_QUERY, (long)query, 0, 0, 0);
 }
 
-static inline int at_process(void)
+/* Map 4,096 bytes of the device, or of memory: @fd -1. Returns its address, or an error. */
+static inline long at_map(int fd, long protection, long flags)
 {
-	return (int)at_syscall(AT_NR_GETPID, 0, 0, 0, 0, 0, 0);
+	return at_syscall(AT_NR_MMAP, 0, 4096, protection, flags, fd, 0);
+}
+
+static inline int at_is_error(long ret)
+{
+	return ret < 0 && ret > -4096;
+}
+
+/* Do without the page: there is no at_new_epoch() and no conversion then. */
+static inline void at_unmap(struct at *at)
+{
+	/* In a child of fork(), something else may have come to the page's address. */
+	if (at->mapped && *at->mapped)
+		at_syscall(AT_NR_MUNMAP, (long)at->page, 4096, 0, 0, 0, 0);
+	if (at->mapped)
+		at_syscall(AT_NR_MUNMAP, (long)at->mapped, 4096, 0, 0, 0, 0);
+	at->page = NULL;
+	at->mapped = NULL;
 }
 
 static inline void at_close(struct at *at)
 {
-	/* In a child of fork(), something else may have come to the page's address. */
-	if (at->page && at->process == at_process())
-		at_syscall(AT_NR_MUNMAP, (long)at->page, 4096, 0, 0, 0, 0);
+	at_unmap(at);
 	if (at->fd >= 0)
 		at_syscall(AT_NR_CLOSE, at->fd, 0, 0, 0, 0, 0);
-	at->page = NULL;
 	at->fd = -1;
+}
+
+/*
+ * Map the page, and the memory that tells a child of fork() from the process that has the page.
+ * Process IDs may be the same: in PID namespaces, or after they have all been used.
+ */
+static inline int at_map_all(struct at *at)
+{
+	long ret = at_map(-1, 3 /* PROT_READ | PROT_WRITE */, 0x22 /* MAP_PRIVATE | _ANONYMOUS */);
+
+	if (at_is_error(ret))
+		return ret;
+	at->mapped = (uint32_t *)ret;
+	ret = at_syscall(AT_NR_MADVISE, ret, 4096, 18 /* MADV_WIPEONFORK */, 0, 0, 0);
+	if (ret)
+		return ret;
+	ret = at_map(at->fd, 1 /* PROT_READ */, 1 /* MAP_SHARED */);
+	if (at_is_error(ret))
+		return ret;
+	*at->mapped = 1;
+	at->page = (const volatile struct apic_timer_page *)ret;
+	return 0;
 }
 
 /* Open the device for this thread. -ENOENT: apic_timer_dev is not loaded; -EACCES, -EPERM. */
@@ -423,14 +460,11 @@ static inline int at_open(struct at *at)
 	if (ret < 0)
 		return ret;
 	at->fd = ret;
-	ret = at_syscall(AT_NR_MMAP, 0, 4096, 1 /* PROT_READ */, 1 /* MAP_SHARED */,
-			 at->fd, 0);
-	if (ret < 0 && ret > -4096) {
+	ret = at_map_all(at);
+	if (ret) {
 		at_close(at);
 		return ret;
 	}
-	at->page = (const volatile struct apic_timer_page *)ret;
-	at->process = at_process();
 	at->epoch = at->page->epoch;
 	at_measure(at);
 	return 0;

@@ -212,7 +212,6 @@ static void after_fork_in_child(void)
 			next_close(fd);
 	}
 	memset(files, 0, sizeof(files));
-	at.page = NULL;
 	drop(&at);
 	process = getpid();
 	pthread_sigmask(SIG_SETMASK, &fork_mask, NULL);
@@ -362,7 +361,7 @@ int timerfd_create(int clock, int flags)
 	if (ours < 0 || flags & ~(TFD_CLOEXEC | TFD_NONBLOCK) || open_device(&own))
 		return next_timerfd_create(clock, flags);
 	/* The timer does not need the page. */
-	at_syscall(AT_NR_MUNMAP, (long)own.page, 4096, 0, 0, 0, 0);
+	at_unmap(&own);
 	fd = own.fd;
 	take_lock(&mask);
 	/* A timer whose file was closed unnoticed may have had the same number. */

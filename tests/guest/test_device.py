@@ -498,7 +498,7 @@ def test_preload_is_not_for_32_bits():
 
 PRELOADED = ("signalled", "never", "closes", "forks", "forks-late", "handler", "restarts",
              "early", "leaves")  # fmt: skip
-HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked")
+HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked", "contained")
 
 
 @pytest.fixture(scope="module")

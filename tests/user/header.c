@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * header CASE - use apic_timer_user.h while the TSC restarts, or in a child of fork(): "ok", or the
- * fault. With libc.
+ * header CASE - use apic_timer_user.h while the TSC restarts, or in a child of fork(), perhaps with
+ * its parent's process ID: "ok", or the fault. With libc.
  *
  * The kernel lets each RDTSC of this process fault, and the handler returns what the case wants.
  * The kernel itself reads the real TSC.
  */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -204,6 +205,27 @@ static int forked(void)
 	return 0;
 }
 
+/* The first process of a container starts another one: both have process ID 1. */
+static int contained(void)
+{
+	int status;
+
+	if (unshare(CLONE_NEWPID))
+		return wrong("unshare", 0);
+	if (!fork()) {
+		if (at_open(&at))
+			_exit(wrong("open", 0));
+		at.cost = 0;
+		if (unshare(CLONE_NEWPID))
+			_exit(wrong("unshare again", 0));
+		status = forked();
+		fflush(stdout);
+		_exit(status);
+	}
+	wait(&status);
+	return status;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -214,6 +236,7 @@ static const struct {
 	{ "stale", stale },
 	{ "same-epoch", same_epoch },
 	{ "forked", forked },
+	{ "contained", contained },
 };
 
 int main(int argc, char **argv)
