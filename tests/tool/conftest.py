@@ -28,12 +28,13 @@ def units() -> Callable[..., str]:
     """Return a function that runs a part of the program alone: see units.c."""
     output = TREE / "build/tool/units"
     names = ("tsc", "skew", "trace_line", "files", "say", "keys", "json", "memory", "runs",
-             "utf8", "histogram")  # fmt: skip
+             "utf8", "histogram", "series")  # fmt: skip
     parts = [TREE / f"user/tool/{name}.c" for name in names]
     output.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread",
                     "-iquote", TREE / "user/tool", "-iquote", TREE / "user",
-                    "-I", TREE / "include/uapi", "-o", output, Path(__file__).parent / "units.c",
+                    "-iquote", TREE / "include/uapi/linux", "-I", TREE / "include/uapi",
+                    "-o", output, Path(__file__).parent / "units.c",
                     *parts], check=True)  # fmt: skip
 
     def run(*arguments, text: str = "", cpu: int | None = None) -> str:

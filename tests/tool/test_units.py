@@ -175,6 +175,21 @@ def test_period_whose_sleep_fails(units):
     assert units("period", 10**9, 1000).split() == [str(-errno.EBADF), "0"]
 
 
+@pytest.mark.parametrize("largest, early, buckets, quantiles", [
+    (0, 0, [], [0, 0, 0]),
+    (6, 0, [50, 0, 0, 50], [0, 6, 6]),
+    (0, 49, [51], [0, 0, 0]),
+    (0, 50, [50], [-1, 0, 0]),  # mode mean
+    (900, 90, [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 4], [-1, 900, 900]),
+    (5, 199, [0, 0, 0, 1], [-1, -1, 5]),
+    (0, 100, [], [-1, -1, -1]),
+])  # fmt: skip
+def test_counted_quantiles(units, largest, early, buckets, quantiles):
+    """An error below 0 is early, not 0."""
+    found = units("counted", largest, early, *buckets)
+    assert [int(n) for n in found.split()] == quantiles
+
+
 @pytest.mark.parametrize("text, read", [
     ('a "b" \\c\x01\n\x7f', None),
     ("Gr\u00fc\u00dfe \u20ac \U0001f600", None),

@@ -21,6 +21,7 @@
 #include "json.h"
 #include "keys.h"
 #include "say.h"
+#include "series.h"
 #include "skew.h"
 #include "trace.h"
 #include "tracing.h"
@@ -133,6 +134,19 @@ static void period(uint64_t length, uint64_t passed)
 	int ret = at_period_next(&at, &period);
 
 	printf("%d %" PRIu64 "\n", ret, period.next - before);
+}
+
+/* Quantiles of counts: of the values below 0, then by powers of 2 */
+static void counted(int64_t largest, int count, char **numbers)
+{
+	struct apic_measure_counts counts = { .largest = largest };
+	int i;
+
+	counts.early = strtoul(numbers[0], NULL, 10);
+	for (i = 1; i < count && i <= APIC_MEASURE_BUCKETS; i++)
+		counts.bucket[i - 1] = strtoul(numbers[i], NULL, 10);
+	printf("%" PRId64 " %" PRId64 " %" PRId64 "\n", series_counted_quantile(&counts, 50),
+	       series_counted_quantile(&counts, 99), series_counted_quantile(&counts, 100));
 }
 
 /* In place of tracing.c: the text of a histogram is in a file. */
@@ -290,6 +304,8 @@ int main(int count, char **arguments)
 		encrypt(count - 2, arguments + 2);
 	else if (count == 4 && !strcmp(arguments[1], "search"))
 		search(arguments[2], strtoull(arguments[3], NULL, 10));
+	else if (count > 3 && !strcmp(arguments[1], "counted"))
+		counted(strtoul(arguments[2], NULL, 10), count - 3, arguments + 3);
 	else if (count == 4 && !strcmp(arguments[1], "period"))
 		period(strtoull(arguments[2], NULL, 10), strtoull(arguments[3], NULL, 10));
 	else

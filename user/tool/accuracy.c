@@ -219,33 +219,15 @@ static void run_loops(void)
 	}
 }
 
-static int64_t counted_quantile(const struct apic_measure_counts *counts, double percent)
-{
-	uint64_t total = counts->early, seen = counts->early;
-	unsigned int i;
-
-	for (i = 0; i < APIC_MEASURE_BUCKETS; i++)
-		total += counts->bucket[i];
-	for (i = 0; i < APIC_MEASURE_BUCKETS; i++) {
-		seen += counts->bucket[i];
-		if (seen * 100 >= total * percent && seen)
-			break;
-	}
-	/* The upper end of the bucket. */
-	if (i >= APIC_MEASURE_BUCKETS - 1 || (INT64_C(1) << i) - 1 > counts->largest)
-		return counts->largest;
-	return (INT64_C(1) << i) - 1;
-}
-
 static void json_counts(const char *name, const struct apic_measure_counts *counts)
 {
 	unsigned int i;
 
 	json_object(name);
 	json_number("early", counts->early);
-	json_number("p50", counted_quantile(counts, 50));
-	json_number("p99", counted_quantile(counts, 99));
-	json_number("max", counts->largest);
+	json_number("p50", series_counted_quantile(counts, 50));
+	json_number("p99", series_counted_quantile(counts, 99));
+	json_number("max", series_counted_quantile(counts, 100));
 	json_array("powers_of_2");
 	for (i = 0; i < APIC_MEASURE_BUCKETS; i++)
 		json_number(NULL, counts->bucket[i]);
@@ -294,11 +276,17 @@ static void print_row(const char *name, struct series *series)
 	       commas(series_quantile(series, 100)), series_deviation(series, INT64_MAX));
 }
 
+static const char *counted_text(const struct apic_measure_counts *counts, double percent)
+{
+	int64_t found = series_counted_quantile(counts, percent);
+
+	return found < 0 ? "early" : commas(found);
+}
+
 static void print_counts(const char *name, const struct apic_measure_counts *counts)
 {
 	printf("%-8s %10s %10s %10s %10s\n", name, counts->early ? "early" : "",
-	       commas(counted_quantile(counts, 50)), commas(counted_quantile(counts, 99)),
-	       commas(counts->largest));
+	       counted_text(counts, 50), counted_text(counts, 99), counted_text(counts, 100));
 }
 
 static void print_periodic(const struct apic_measure_periodic *timer, struct series *errors,

@@ -48,6 +48,25 @@ int64_t series_quantile(struct series *series, double percent)
 	return series->sorted[place < series->count ? place : series->count - 1];
 }
 
+int64_t series_counted_quantile(const struct apic_measure_counts *counts, double percent)
+{
+	uint64_t total = counts->early, seen = counts->early;
+	unsigned int i;
+
+	for (i = 0; i < APIC_MEASURE_BUCKETS; i++)
+		total += counts->bucket[i];
+	if (seen && seen * 100 >= total * percent)
+		return -1;
+	for (i = 0; i < APIC_MEASURE_BUCKETS; i++) {
+		seen += counts->bucket[i];
+		if (seen * 100 >= total * percent && seen)
+			break;
+	}
+	if (i >= APIC_MEASURE_BUCKETS - 1 || (INT64_C(1) << i) - 1 > counts->largest)
+		return counts->largest;
+	return (INT64_C(1) << i) - 1;
+}
+
 double series_mean(const struct series *series)
 {
 	double sum = 0;

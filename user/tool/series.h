@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apic_measure.h"
+
 struct series {
 	int64_t *value;
 	size_t count;
@@ -16,6 +18,11 @@ void series_add(struct series *series, int64_t value);
 void series_free(struct series *series);
 /* Return: the quantile @percent; 0 if there are no values. */
 int64_t series_quantile(struct series *series, double percent);
+/*
+ * Get a quantile of values that were only counted, by powers of 2: the upper end of its bucket; -1
+ * for all values below 0.
+ */
+int64_t series_counted_quantile(const struct apic_measure_counts *counts, double percent);
 double series_mean(const struct series *series);
 /* Get the standard deviation of the values up to @most. */
 double series_deviation(const struct series *series, int64_t most);
