@@ -543,13 +543,15 @@ at_inline int at_mdelay(struct at *at, uint64_t when)
 /*
  * Sleep until the next moment of a periodic thread. Returns the number of moments that
  * had already passed and were skipped, 0 if the thread is in time, or an error as
- * at_mdelay(), which leaves @period as it was.
+ * at_mdelay(), which leaves @period as it was; -EINVAL if its period is 0.
  */
 at_inline int at_period_next(struct at *at, struct at_period *period)
 {
 	uint64_t now = at_readtsc(), next = period->next, missed = 0;
 	int ret;
 
+	if (!period->period)
+		return -22 /* EINVAL */;
 	if (now > next && now - next >= period->period) {
 		missed = (now - next) / period->period;
 		next += missed * period->period;

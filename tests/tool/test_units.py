@@ -190,6 +190,11 @@ def test_counted_quantiles(units, largest, early, buckets, quantiles):
     assert [int(n) for n in found.split()] == quantiles
 
 
+@pytest.mark.parametrize("passed", [0, 1])
+def test_no_period(units, passed):
+    assert units("period", 0, passed).split() == [str(-errno.EINVAL), "0"]
+
+
 @pytest.mark.parametrize("text, read", [
     ('a "b" \\c\x01\n\x7f', None),
     ("Gr\u00fc\u00dfe \u20ac \U0001f600", None),
