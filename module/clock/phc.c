@@ -64,9 +64,9 @@ struct attached {
  * @index:	N of /dev/ptpN
  * @file:	the clock; NULL once the work has found it gone
  * @work:	reads the clock
- * @known:	completed when the clock's rate is known, or it is gone
+ * @ready:	completed when the clock's rate is known, or it is gone
  * @map:	estimate of the clock; only for the work, like the next two
- * @step:	see apic_clock_phc_read()
+ * @known:	see apic_clock_phc_read()
  * @asleep:	total time that the machine had been suspended at the last reading, ns
  * @bursts:	number of bursts of reads
  * @failed:	number of bursts that gave no reading
@@ -77,9 +77,9 @@ struct phc {
 	int index;
 	struct file *file;
 	struct delayed_work work;
-	struct completion known;
+	struct completion ready;
 	struct apic_clock_phc_map *map;
-	u64 step;
+	struct apic_clock_phc_known known;
 	ktime_t asleep;
 	u64 bursts;
 	u64 failed;
@@ -124,15 +124,15 @@ static unsigned int end(struct phc *phc)
 }
 
 /* Use a reading. Return: true if pending timers have to be armed anew. */
-static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 frequency)
+static bool use(struct phc *phc, const struct apic_clock_reading *reading)
 {
 	ktime_t asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
 	struct apic_clock_published published = published_of(phc);
 	bool set, slept = asleep != phc->asleep, again = published.line.rate;
 
 	phc->asleep = asleep;
-	if (frequency != phc->map->frequency)
-		apic_clock_phc_map_steer(phc->map, frequency);
+	if (phc->known.frequency != phc->map->frequency)
+		apic_clock_phc_map_steer(phc->map, phc->known.frequency);
 	set = apic_clock_phc_map_use(phc->map, reading);
 	if (set && published.line.rate)
 		phc->set++;
@@ -140,7 +140,7 @@ static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 f
 	publish(phc, &published);
 	/* A clock may be steered before each reading: then the line always has a single one. */
 	if (again && !set && phc->map->count)
-		complete_all(&phc->known);
+		complete_all(&phc->ready);
 	/* After a suspend, the hrtimers are late by its length. */
 	return set || slept;
 }
@@ -151,23 +151,22 @@ static void read_work(struct work_struct *work)
 	struct apic_clock_rate runs = apic_clock_phc_map_runs(phc->map);
 	struct apic_clock_reading reading;
 	unsigned int lost;
-	s64 frequency;
 	int ret;
 
 	phc->bursts++;
-	ret = apic_clock_phc_read(phc->file, &runs, &phc->step, &reading, &frequency);
+	ret = apic_clock_phc_read(phc->file, &runs, &phc->known, &reading);
 	if (ret == -ENODEV) {
 		lost = end(phc);
 		pr_warn("ptp%d is gone: cancelled its %u timer(s)\n", phc->index, lost);
 		/* Close the file: the index is free for another clock. */
 		apic_clock_phc_close(phc->file);
 		phc->file = NULL;
-		complete_all(&phc->known);
+		complete_all(&phc->ready);
 		return;
 	}
 	if (ret)
 		phc->failed++;
-	else if (use(phc, &reading, frequency))
+	else if (use(phc, &reading))
 		apic_clock_timers_renew(published_of(phc).clock);
 	read_in(phc, phc->map->count < FIRST ? FIRST_MS : PERIOD_MS);
 }
@@ -204,13 +203,13 @@ static struct phc *start(int index, struct file *file)
 		return ERR_PTR(-ENOMEM);
 	phc->file = file;
 	phc->index = index;
-	phc->step = 0;
+	phc->known = (struct apic_clock_phc_known) {};
 	phc->bursts = 0;
 	phc->failed = 0;
 	phc->set = 0;
 	phc->asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
 	apic_clock_phc_map_init(phc->map, apic_timer_ns_to_tsc(1ULL << APIC_CLOCK_RATE_SHIFT));
-	reinit_completion(&phc->known);
+	reinit_completion(&phc->ready);
 	given++;
 	published.clock = apic_clock_phc_number(phc - phcs, given);
 	publish(phc, &published);
@@ -240,7 +239,7 @@ static int wait_for_rate(struct phc *phc)
 {
 	read_in(phc, 0);
 	/* No driver takes that long for anything, unless it always fails. */
-	if (!wait_for_completion_timeout(&phc->known, HZ))
+	if (!wait_for_completion_timeout(&phc->ready, HZ))
 		return -EIO;
 	return published_of(phc).ret;
 }
@@ -417,7 +416,7 @@ void apic_clock_phc_show(struct seq_file *file)
 		seq_printf(file, "ptp%d: clock %d, %lld ns at TSC %llu, error %llu cycles, steered by %lld ppb, in steps of %llu ns; users %u, bursts %llu, failed %llu, set %llu%s\n",
 			   phc->index, published.clock, time, now, error,
 			   (s64)READ_ONCE(phc->map->frequency) * 1000 >> 16,
-			   max_t(u64, READ_ONCE(phc->step), READ_ONCE(phc->map->step)),
+			   max_t(u64, READ_ONCE(phc->known.step), READ_ONCE(phc->map->step)),
 			   users_of(phc),
 			   READ_ONCE(phc->bursts), READ_ONCE(phc->failed), READ_ONCE(phc->set),
 			   published.ret ? ", gone" : "");
@@ -439,7 +438,7 @@ int apic_clock_phc_init(void)
 	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++) {
 		INIT_LIST_HEAD(&phc->users);
 		INIT_DELAYED_WORK(&phc->work, read_work);
-		init_completion(&phc->known);
+		init_completion(&phc->ready);
 	}
 	return register_module_notifier(&module_block);
 }

@@ -16,6 +16,7 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/posix-clock.h>
 #include <linux/string.h>
@@ -33,6 +34,8 @@
  * each way, a prediction over 100 ms is off by at most 18 cycles with 8 reads, by 9 with 16.
  */
 #define READS	16
+/* Time after which a driver that has refused to tell the steering frequency is asked again, s. */
+#define REFUSED_S	10
 
 static struct posix_clock *clock_of(const struct file *file)
 {
@@ -100,14 +103,23 @@ void apic_clock_phc_close(struct file *file)
 	filp_close(file, NULL);
 }
 
-/* The clock's steering frequency. Without an answer from the driver, assume no steering. */
-static s64 frequency_of(struct posix_clock *clock)
+/*
+ * Ask for the clock's steering frequency. Without an answer from the driver, assume no steering.
+ * A clock that has virtual clocks cannot be steered, so it keeps its frequency. Until 6.16 the PTP
+ * core refuses even to tell it then, and logs an error each time.
+ */
+static void ask_frequency(struct posix_clock *clock, struct apic_clock_phc_known *known)
 {
 	struct __kernel_timex timex = {};
+	int ret;
 
-	if (!clock->ops.clock_adjtime || clock->ops.clock_adjtime(clock, &timex))
-		return 0;
-	return timex.freq;
+	if (!clock->ops.clock_adjtime || get_jiffies_64() < known->ask_at)
+		return;
+	ret = clock->ops.clock_adjtime(clock, &timex);
+	if (ret == -EBUSY)
+		known->ask_at = get_jiffies_64() + REFUSED_S * HZ;
+	else
+		known->frequency = ret ? 0 : timex.freq;
 }
 
 static int read_burst(struct posix_clock *clock, const struct apic_clock_rate *runs, u64 *step,
@@ -139,28 +151,31 @@ static int read_burst(struct posix_clock *clock, const struct apic_clock_rate *r
  * apic_clock_phc_read() - read a clock, bracketed by reads of the TSC
  * @file:	the clock
  * @runs:	bounds of the clock's rate
- * @step:	step in which the clock counts, as far as known, ns; 0 at first
+ * @known:	what earlier reads have shown; updated
  * @reading:	set; the step at which the clock read &apic_clock_reading.ref
- * @frequency:	set to the steering frequency, ppm times 2^16
  *
  * Context: Task, bound to a CPU. Sleeps.
  * Return: 0; -ENODEV if the clock is gone; -EAGAIN if it was steered meanwhile; or the
  * driver's error.
  */
-int apic_clock_phc_read(struct file *file, const struct apic_clock_rate *runs, u64 *step,
-			struct apic_clock_reading *reading, s64 *frequency)
+int apic_clock_phc_read(struct file *file, const struct apic_clock_rate *runs,
+			struct apic_clock_phc_known *known, struct apic_clock_reading *reading)
 {
 	struct posix_clock *clock = clock_of(file);
 	int ret = -ENODEV;
+	s64 frequency;
 
 	down_read(&clock->rwsem);
 	if (!clock->zombie) {
-		*frequency = frequency_of(clock);
-		ret = read_burst(clock, runs, step, reading);
+		ask_frequency(clock, known);
+		frequency = known->frequency;
+		ret = read_burst(clock, runs, &known->step, reading);
 		/* Reserve that error for a clock that is gone. */
 		if (ret == -ENODEV)
 			ret = -EIO;
-		if (!ret && frequency_of(clock) != *frequency)
+		if (!ret)
+			ask_frequency(clock, known);
+		if (!ret && known->frequency != frequency)
 			ret = -EAGAIN;
 	}
 	up_read(&clock->rwsem);

@@ -476,6 +476,39 @@ def test_attached_while_steered(guest):
 
 
 @pytest.mark.guest(
+    VIRTUAL,
+    SETUP
+    + """
+    echo "steer 0 5000" >$fake/command
+    sleep 1
+    # What PTP cores before 6.16 answer while the clock has virtual clocks.
+    insmod $MODULES/apic_timer_fail.ko symbol=ptp_clock_adjtime value=-16 caller=apic_clock \\
+        times=1000000
+    sleep 3
+    echo "phc_predict 0 0 100" >$test/command
+    result refused
+    grep ^ptp $DEBUG/apic_clock/clocks
+    echo calls $(cat /sys/module/apic_timer_fail/parameters/calls)
+    rmmod apic_timer_fail
+    """
+    + END,
+)
+def test_frequency_refused(guest):
+    """A clock that does not tell its frequency keeps it, and is seldom asked: each time is logged.
+
+    So is one that has virtual clocks, which cannot be steered.
+    """
+    output = guest.ok()
+    print(output)
+    case = cases(output)["refused"]
+    claim = case.predictions[0]
+    assert abs(claim.tsc - case.truths[0].when(claim.when)) <= claim.error
+    assert re.search(r"^ptp.* steered by (4999|5000) ppb", output, re.M)
+    # Of two clocks
+    assert 0 < int(re.search(r"^calls (\d+)$", output, re.M)[1]) <= 2
+
+
+@pytest.mark.guest(
     some(engine="virtual", cpus=2, source="proxy"),
     SETUP
     + """
