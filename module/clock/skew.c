@@ -142,7 +142,7 @@ static noinline void call(struct exchange *x, u64 limit)
 	unsigned int i, spins;
 	u64 t1, t2, t3, last;
 
-	/* The other CPU sets @over if it gave up before we arrived. */
+	/* The other CPU sets @over if it gave up, before we arrived or while we were held up. */
 	for (i = 0; i < BURST; i++) {
 		last = READ_ONCE(x->answer.value);
 		t1 = rdtsc_ordered();
@@ -165,11 +165,13 @@ static noinline void answer(struct exchange *x, u64 limit)
 {
 	unsigned int i, spins;
 
-	/* The other CPU sets @over, unless it does not run. */
+	/* The other CPU sets @over, unless it does not run. It must not wait for us then either. */
 	for (i = 0; i < BURST; i++) {
 		for (spins = 1; READ_ONCE(x->call.value) != i + 1; spins++)
-			if (!(spins % 1024) && (READ_ONCE(x->over) || rdtsc() > limit))
+			if (!(spins % 1024) && (READ_ONCE(x->over) || rdtsc() > limit)) {
+				WRITE_ONCE(x->over, true);
 				return;
+			}
 		WRITE_ONCE(x->answer.value, rdtsc_ordered());
 	}
 }

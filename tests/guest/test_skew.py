@@ -624,7 +624,8 @@ def test_period(guest):
     load apic_clock_test
     echo "patience 200" >$DEBUG/apic_clock_test/command
     echo "late 200" >$DEBUG/apic_clock_test/command
-    grep -e ^patience -e ^late $DEBUG/apic_clock_test/result
+    echo "answered 200" >$DEBUG/apic_clock_test/command
+    grep -e ^patience -e ^late -e ^answered $DEBUG/apic_clock_test/result
     rmmod apic_clock_test
     rmmod apic_clock
     """,
@@ -634,12 +635,13 @@ def test_patience(guest):
     """A CPU whose partner does not respond gives up; in virtual time CPUs run in turn."""
     rows = re.findall(r"^(\w+) held (\d+) took (\d+) ret ", guest.ok(), re.M)
     print(guest.output)
-    assert [row[0] for row in rows] == ["patience", "late"]
+    assert [row[0] for row in rows] == ["patience", "late", "answered"]
     assert all(int(held) >= 200_000_000 for _, held, _ in rows)
     took = {name: int(took) for name, _, took in rows}
     assert 0 < took["patience"] < 50_000_000
     # It does not wait for a partner that has given up: that would take 500 us.
     assert 0 < took["late"] < 250_000
+    assert 0 < took["answered"] < 250_000
 
 
 @pytest.mark.guest(

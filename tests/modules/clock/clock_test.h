@@ -12,6 +12,15 @@ enum clock_test_hold {
 	CLOCK_TEST_HOLD_LIST,		/* a timer enters the list */
 	CLOCK_TEST_HOLD_TO_TSC,		/* its moment is converted */
 	CLOCK_TEST_HOLD_MEET,		/* CPU 0 is about to meet the CPU that it measures */
+	CLOCK_TEST_HOLD_ARRIVED,	/* as CALL, and it seems to have arrived only now */
+};
+
+/* Which CPU of a measurement is held up, see patience.c. */
+enum clock_test_patience {
+	CLOCK_TEST_PATIENCE_CALLED,
+	CLOCK_TEST_PATIENCE_LATE,
+	CLOCK_TEST_PATIENCE_ANSWERED,
+	CLOCK_TEST_PATIENCES,
 };
 
 void clock_test_adjust_init(void);
@@ -30,7 +39,8 @@ void clock_test_group_free(void);
 void clock_test_group_show(struct seq_file *file);
 int clock_test_hold(unsigned int symbol, unsigned int ms);
 u64 clock_test_hold_end(void);
-int clock_test_patience(unsigned int ms, bool late);
+u64 clock_test_held_until(void);
+int clock_test_patience(unsigned int ms, enum clock_test_patience which);
 void clock_test_patience_show(struct seq_file *file);
 int clock_test_pending(int cpu, unsigned int times);
 int clock_test_changed(int cpu);

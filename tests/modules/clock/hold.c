@@ -20,11 +20,16 @@ static const char * const symbols[] = {
 	[CLOCK_TEST_HOLD_LIST] = "apic_clock:apic_clock_timer_enlist",
 	[CLOCK_TEST_HOLD_TO_TSC] = "apic_clock:apic_clock_to_tsc",
 	[CLOCK_TEST_HOLD_MEET] = "apic_clock:take_part",
+	[CLOCK_TEST_HOLD_ARRIVED] = "apic_clock:call",
 };
 
+/* PATIENCE_US of skew.c */
+#define PATIENCE_US	500
+
 static struct kprobe probe;
-static u64 cycles, held;
+static u64 cycles, held, released;
 static bool first_only;		/* hold up CPU 0 only */
+static bool arrived;		/* the CPU's limit begins when it is released */
 static atomic_t next;
 
 static int entered(struct kprobe *unused, struct pt_regs *regs)
@@ -36,7 +41,10 @@ static int entered(struct kprobe *unused, struct pt_regs *regs)
 	if (atomic_xchg(&next, 0)) {
 		while (apic_timer_now() - begun < cycles)
 			cpu_relax();
-		held = apic_timer_now() - begun;
+		released = apic_timer_now();
+		held = released - begun;
+		if (arrived)
+			regs->si = released + apic_timer_us_to_tsc(PATIENCE_US);
 	}
 	return 0;
 }
@@ -59,7 +67,9 @@ int clock_test_hold(unsigned int symbol, unsigned int ms)
 		return ret;
 	}
 	held = 0;
+	released = 0;
 	first_only = symbol == CLOCK_TEST_HOLD_MEET;
+	arrived = symbol == CLOCK_TEST_HOLD_ARRIVED;
 	cycles = apic_timer_ns_to_tsc((u64)ms * NSEC_PER_MSEC);
 	atomic_set(&next, 1);
 	return 0;
@@ -72,4 +82,10 @@ u64 clock_test_hold_end(void)
 		unregister_kprobe(&probe);
 	probe.symbol_name = NULL;
 	return held;
+}
+
+/* Return: TSC at which the caller was released, 0 if none was held up. */
+u64 clock_test_held_until(void)
+{
+	return released;
 }

@@ -20,7 +20,8 @@
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
  *		"grow": a CPU enters a group's mask while the group is allocated
  *		"hold WHERE MS": hold up a CPU as it arms a timer, see hold.c
- *		"patience MS", "late MS": hold up a CPU that is measured, see patience.c
+ *		"patience MS", "late MS", "answered MS": hold up a CPU that is measured, see
+ *		patience.c
  *		"pending CPU TIMES", "changed CPU": check whether a timer is pending while it is
  *		armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
@@ -199,9 +200,11 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 	if (!strcmp(verb, "hold"))
 		return clock_test_hold(n, clock);
 	if (!strcmp(verb, "patience"))
-		return clock_test_patience(n, false);
+		return clock_test_patience(n, CLOCK_TEST_PATIENCE_CALLED);
 	if (!strcmp(verb, "late"))
-		return clock_test_patience(n, true);
+		return clock_test_patience(n, CLOCK_TEST_PATIENCE_LATE);
+	if (!strcmp(verb, "answered"))
+		return clock_test_patience(n, CLOCK_TEST_PATIENCE_ANSWERED);
 	if (!strcmp(verb, "pending"))
 		return clock_test_pending(n, clock);
 	if (!strcmp(verb, "changed"))
