@@ -46,10 +46,11 @@ bool apic_clock_timer_belongs_to(const struct apic_clock_timer *timer,
  * apic_clock_timer_is_leaving() - check whether a timer's module is being unloaded
  * @timer:	the timer
  *
- * Only callbacks call this, so that arming a timer costs nothing extra.
+ * Only callbacks call this, and code that cancels a lost timer, so that arming a timer costs
+ * nothing extra.
  *
  * Context: Under the timer's lock, interrupts off.
- * Return: true if the timer must not be advanced.
+ * Return: true if the timer must not be advanced, nor its owner be notified.
  */
 bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
 {

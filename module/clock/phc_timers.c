@@ -13,6 +13,7 @@
 #include <linux/hrtimer.h>
 
 #include "approach.h"
+#include "leaving.h"
 #include "list.h"
 #include "phc_timers.h"
 
@@ -24,14 +25,16 @@ static bool is_of(const struct apic_clock_timer *timer, const void *clock)
 static unsigned int lose(struct apic_clock_timer *timer)
 	__releases(&timer->lock)
 {
-	bool callback;
+	bool callback, report;
 	bool pending = (timer->state == APIC_CLOCK_FAR || timer->state == APIC_CLOCK_NEAR) &&
 		       apic_clock_is_gone(timer->clock) &&
 		       apic_clock_timer_take_out(timer, APIC_CLOCK_IDLE, &callback) == 1;
 
 	if (pending)
 		atomic64_inc(&apic_clock_stats.lost);
-	apic_clock_timer_unlock_and_report(timer, pending ? -ENODEV : 0);
+	/* An owner whose module is being unloaded must not arm it anew: see unload.c. */
+	report = pending && !apic_clock_timer_is_leaving(timer);
+	apic_clock_timer_unlock_and_report(timer, report ? -ENODEV : 0);
 	return pending;
 }
 
@@ -42,7 +45,8 @@ static unsigned int lose(struct apic_clock_timer *timer)
  * Timers that expire within 50 microseconds are left alone.
  *
  * Context: Task. Sleeps.
- * Return: number of cancelled timers, whose owners have been notified.
+ * Return: number of cancelled timers, whose owners have been notified, unless their module is
+ * being unloaded.
  */
 unsigned int apic_clock_timers_lose(clockid_t clock)
 {

@@ -18,7 +18,14 @@
  * A timer armed by such a handler might be handed to the core after the core has looked, and
  * before our second time. Therefore no timer of the module is advanced between our first and
  * second time. An owner that is being notified of a loss may arm its timer as well; a
- * notification that has begun before is waited for.
+ * notification that has begun before is waited for, and none begins later. A notifier of the
+ * verdict may arm timers and groups, so it is unregistered first, as in the core:
+ *
+ *	CPU0: rmmod                             CPU1: judge_work
+ *	  cancels timers, frees groups
+ *	                                        the module's notifier arms a timer
+ *	  unregisters the notifier: waits
+ *	                                        fires a group: it is freed
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -76,7 +83,8 @@ static int before_core(struct notifier_block *block, unsigned long state, void *
 {
 	if (is_unloaded(state, module)) {
 		apic_clock_leave(module);
-		/* Interrupts are off while an hrtimer's callback notifies the owner of a loss. */
+		apic_clock_trust_drain_module(module);
+		/* Interrupts are off while an owner is notified of a loss. */
 		synchronize_rcu();
 		cancel(module);
 	}
@@ -88,7 +96,6 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	if (is_unloaded(state, module)) {
 		cancel(module);
 		apic_clock_groups_free(module);
-		apic_clock_trust_drain_module(module);
 		apic_clock_left(module);
 	}
 	return NOTIFY_OK;

@@ -465,6 +465,40 @@ def test_left_behind(guest):
 
 
 @pytest.mark.guest(
+    some(engine=("smp", "virtual"), kernel=("6.1", "7.2"), cpus=(1, 2), source="proxy"),
+    SETUP
+    + """
+    # A group that is not armed
+    echo "later 0 0 3600000" >$test/command
+    echo "cancel 0" >$test/command
+    echo "trust 1" >$test/command
+    # A second after it was loaded all CPUs are measured, which gives the first verdict.
+    patiently grep -q "^trust calls 1 " $test/result
+    echo 1 >/sys/module/apic_clock_test/parameters/leave
+    rmmod apic_clock_test
+    sleep 2
+    log | grep -e 'apic_clock: module' -e 'has not been unregistered'
+    rmmod apic_clock
+    """,
+)
+def test_notified_while_unloaded(guest):
+    """What a notifier arms that its module has left registered does not outlive the module.
+
+    CPU0: judge_work                CPU1: rmmod
+      the notifier
+                                      cancels the module's timers, frees its groups
+        add_apic_timer_at()
+        apic_clock_group_fire()
+                                      frees the module
+    """
+    output = guest.ok()
+    print(output)
+    assert re.search(r"notifier notified \[apic_clock_test\] has not been unregistered", output)
+    assert "module apic_clock_test left 1 clock timer(s) pending: cancelled" in output
+    assert "module apic_clock_test left 1 group(s) behind: cancelled and freed" in output
+
+
+@pytest.mark.guest(
     some(engine=("smp", "virtual"), kernel=("6.1", "6.1-debug", "7.2"), cpus=2, source="proxy"),
     SETUP
     + """

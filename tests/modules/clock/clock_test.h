@@ -59,7 +59,7 @@ int clock_test_stretch(unsigned int site, int one_in);
 int clock_test_bracket(unsigned int site, int times);
 void clock_test_stretch_end(void);
 void clock_test_stretch_show(struct seq_file *file);
-int clock_test_trust(void);
+int clock_test_trust(bool linger);
 void clock_test_trust_exit(void);
 void clock_test_trust_show(struct seq_file *file);
 int clock_test_phc(const char *verb, unsigned int n, int clock, long long value);

@@ -30,7 +30,8 @@
  *		"steps CPUS": a CPU waits while other CPUs do something, see steps.c
  *		"stretch SITE N": time passes while a clock is read, see stretch.c
  *		"bracket SITE TIMES": convert moments during such delays
- *		"trust": register a notifier of the verdict, and record errors of bad use
+ *		"trust LINGER": register a notifier of the verdict, and record errors of bad use;
+ *		with 1 it is called while this module is unloaded, see trust.c
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *		"phc_VERB SLOT CLOCK VALUE": timers of PTP clocks, see phc.c
  *	result	common time and the TSC, then a line for each slot
@@ -218,7 +219,7 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 	if (!strcmp(verb, "stop"))
 		return clock_test_stop(n);
 	if (!strcmp(verb, "trust"))
-		return clock_test_trust();
+		return clock_test_trust(n);
 	if (!strcmp(verb, "ring"))
 		return clock_test_ring(n);
 	if (!strcmp(verb, "stretch"))
