@@ -103,8 +103,8 @@ void init_apic_clock_timer(struct apic_clock_timer *timer);
  * the moment has passed, or a step of the clock skips it, the handler runs at once,
  * late. Return:
  *   0		armed
- *   -EBUSY	it is pending already; or @lost arms it for another clock, after no CPU has
- *		accepted it
+ *   -EBUSY	it is pending already; or it is armed for another clock while @lost runs,
+ *		after no CPU has accepted it
  *   -ENODEV	the CPU does not accept timers, or the PTP clock is gone
  *   -EINVAL	also: there is no such clock or CPU, no function, or a flag is
  *		unknown

@@ -449,11 +449,13 @@ void apic_clock_timer_setup(struct apic_clock_timer *timer)
  * @timer:	the timer
  * @clock:	the clock
  *
- * The approach is an hrtimer of one clock. Its callback may still be running.
+ * The approach is an hrtimer of one clock. Its callback may still be running. Do not wait for one
+ * that notifies the timer's owner: the caller may be the owner that is notified, or hold a lock
+ * that it waits for.
  *
  * Context: Under the timer's lock, interrupts off.
- * Return: 0; -EAGAIN while the callback runs: unlock, and try again; -EBUSY if the caller is
- * the callback, which notifies the timer's owner.
+ * Return: 0; -EAGAIN while the callback runs: unlock, and try again; -EBUSY if it notifies the
+ * timer's owner.
  */
 int apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	__must_hold(&timer->lock)
@@ -461,8 +463,7 @@ int apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	if (timer->clock == clock)
 		return 0;
 	if (hrtimer_try_to_cancel(&timer->approach) < 0)
-		return timer->approach.base->cpu_base->cpu == smp_processor_id() ?
-		       -EBUSY : -EAGAIN;
+		return atomic_read(&timer->reports) ? -EBUSY : -EAGAIN;
 	timer->clock = clock;
 	if (!by_monotonic(clock))
 		apic_clock_hrtimer_setup(&timer->approach, approach, clock,

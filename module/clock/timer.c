@@ -233,8 +233,8 @@ EXPORT_SYMBOL_GPL(add_apic_timer_at_on);
  * Context: Any but NMI, also a handler.
  * Return:
  * * %0 - armed
- * * %-EBUSY - it is already pending; or it has lost a clock of the kernel, and @timer->lost
- *   arms it for another one
+ * * %-EBUSY - it is already pending; or it has lost a clock of the kernel, and is armed for
+ *   another one while @timer->lost runs, by that or by other code
  * * %-ENODEV - this CPU does not accept timers, or the PTP clock is gone
  * * %-EINVAL - not initialised, no function, unknown flags, no such clock, a spin budget
  *   with a mode that doesn't spin, or APIC_TIMER_COVER_* without a spin budget

@@ -534,6 +534,31 @@ def test_deleted_as_it_is_armed(guest):
 
 
 @pytest.mark.guest(
+    some(engine=("smp", "virtual"), kernel=("6.1", "7.2"), cpus=2, source="proxy"),
+    SETUP
+    + """
+    # As if no CPU accepted it as its moment is near.
+    insmod $MODULES/apic_timer_fail.ko symbol=add_apic_timer_on value=-19 caller=apic_clock times=3
+    taskset 1 sh -c 'echo "lost 1" >'$test/command
+    rmmod apic_timer_fail
+    grep '^lost ret' $test/result
+    """
+    + END,
+)
+def test_armed_while_lost(guest):
+    """Code that arms a timer for another clock does not wait until its owner has been notified.
+
+    CPU0                            CPU1: approach()
+      spin_lock(L)
+                                      timer->lost()
+                                        spin_lock(L)
+      add_apic_timer_at()
+        waits for approach()
+    """
+    assert "lost ret -16 waited 0 again 0\n" in guest.ok()
+
+
+@pytest.mark.guest(
     some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy"),
     SETUP
     + """

@@ -40,6 +40,8 @@ void clock_test_group_show(struct seq_file *file);
 int clock_test_hold(unsigned int symbol, unsigned int ms);
 u64 clock_test_hold_end(void);
 u64 clock_test_held_until(void);
+int clock_test_lost(int cpu);
+void clock_test_lost_show(struct seq_file *file);
 int clock_test_patience(unsigned int ms, enum clock_test_patience which);
 void clock_test_patience_show(struct seq_file *file);
 int clock_test_pending(int cpu, unsigned int times);

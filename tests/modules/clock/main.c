@@ -20,6 +20,7 @@
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
  *		"grow": a CPU enters a group's mask while the group is allocated
  *		"hold WHERE MS": hold up a CPU as it arms a timer, see hold.c
+ *		"lost CPU": arm a timer as its owner is notified, see lost.c
  *		"patience MS", "late MS", "answered MS": hold up a CPU that is measured, see
  *		patience.c
  *		"pending CPU TIMES", "changed CPU": check whether a timer is pending while it is
@@ -200,6 +201,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group_again(n, clock);
 	if (!strcmp(verb, "hold"))
 		return clock_test_hold(n, clock);
+	if (!strcmp(verb, "lost"))
+		return clock_test_lost(n);
 	if (!strcmp(verb, "patience"))
 		return clock_test_patience(n, CLOCK_TEST_PATIENCE_CALLED);
 	if (!strcmp(verb, "late"))
@@ -295,6 +298,7 @@ static int result_show(struct seq_file *file, void *unused)
 	seq_putc(file, '\n');
 	clock_test_adjust_show(file);
 	clock_test_single_show(file);
+	clock_test_lost_show(file);
 	clock_test_patience_show(file);
 	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
