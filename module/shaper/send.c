@@ -149,8 +149,6 @@ static void mark(struct shaper *q, struct sk_buff *skb)
  */
 void shaper_take_specially(struct shaper *q, struct sk_buff *skb, struct shaper_sending *sending)
 {
-	struct shaper_cb *cb = shaper_cb(skb);
-
 	if (q->ce_threshold && sending->at - shaper_wanted(q, skb) > q->ce_threshold)
 		mark(q, skb);
 	if (shaper_has_class(skb))
@@ -161,9 +159,6 @@ void shaper_take_specially(struct shaper *q, struct sk_buff *skb, struct shaper_
 		return;
 	shaper_offload_launch(skb, sending->at);
 	sending->launched = true;
-	/* This has overwritten a deadline: a requeued packet has none any more. */
-	if (cb->flags & SHAPER_DEADLINE)
-		cb->flags &= ~(SHAPER_DEADLINE | SHAPER_TXTIME);
 }
 
 /**
@@ -188,7 +183,7 @@ void shaper_account_class(struct shaper *q, struct shaper_sending *sending)
 /*
  * Set again what we have in a packet that was with the driver. hv_netvsc puts its own data into the
  * control block, and veth clears the time for the other side, before they find that they have no
- * room.
+ * room. With offload we have replaced the time ourselves, and the packet's deadline with it.
  */
 static void restore(const struct shaper_sending *sending)
 {

@@ -20,7 +20,7 @@
  * @at:		its moment, absolute TSC
  * @want:	of its &struct shaper_cb, which the driver may overwrite
  * @flow:	its flow, or NULL; as @want
- * @tstamp:	its time, which the driver may overwrite, too
+ * @tstamp:	its own time, which @launched or the driver may overwrite
  * @class:	its class, or NULL; set after sending, and valid while the sender holds q->lock
  * @len:	its length for the accounts, bytes
  * @segs:	number of packets on the wire
@@ -97,16 +97,17 @@ shaper_take(struct shaper *q, struct sk_buff *skb, struct netdev_queue *txq, u64
 	sending->planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want;
 	sending->launched = false;
 	sending->taken = false;
+	/* Its own time and clock: for offload, another time replaces it. */
+	sending->tstamp = skb->tstamp;
+	sending->tstamp_type = shaper_tstamp_type(skb);
 	q->sender = sender;
 	if (likely(!(q->ce_threshold | q->ahead) && !shaper_has_class(skb)))
 		shaper_edf_erase(&q->edf, skb);
 	else
 		shaper_take_specially(q, skb, sending);
-	/* Not earlier: that may have changed them. */
+	/* Not earlier: that may have marked it. */
 	sending->want = cb->want;
 	sending->flags = cb->flags;
-	sending->tstamp = skb->tstamp;
-	sending->tstamp_type = shaper_tstamp_type(skb);
 	skb->dev = dev;
 }
 

@@ -6,7 +6,7 @@ No emulated network card has LaunchTime; the test checks the values that the dri
 import re
 
 import pytest
-from test_shaper import BOTH, END, STOCK, VIRTUAL, counts
+from test_shaper import BOTH, END, STOCK, VIRTUAL, counts, dropped_late
 
 BEGIN = """
     unload
@@ -156,6 +156,45 @@ def test_difficult_driver(guest):
         found = counts(part)
         assert found["packets"] == 2000
         assert (found["lost"], found["doubled"], found["reordered"]) == (0, 0, 0)
+
+
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + """
+    begin launch=1
+    # Half of the packets find no room, and queues are stopped for longer than a packet may wait.
+    echo 2 >$KNOBS/busy
+    echo 3 >$KNOBS/stop
+    echo 20000 >$KNOBS/stop_us
+    for mode in $HARD soft; do
+        for own in late=drop how=plan; do
+            tc qdisc add dev sink0 root apic mode $mode offload on ahead 200us late drop
+            echo 1 >$SINK/reset
+            udpsend count=200 gap=1000000 ahead=3000000 clock=mono $own wait=1000000000
+            patiently drained
+            tc -s qdisc show dev sink0
+            cat $SINK/packets
+            od -An -td8 -w8 -v $SINK/errors | sort -n | sed -n '$s/^ */latest /p'
+            tc qdisc del dev sink0 root
+            echo .
+        done
+    done
+    """
+    + END,
+)
+def test_put_back(guest):
+    """A packet that is put back keeps its own time: its deadline, and the one in its report."""
+    parts = guest.ok().split("\n.\n")[:-1]
+    print(guest.output)
+    assert len(parts) == 4
+    for part in parts:
+        missed = dropped_late(part, 200)
+        assert missed > 20
+        assert re.search(rf" missed {missed} wrong 0$", part, re.M)
+        # Cycles after its deadline, or after its moment if it was not late before it was taken.
+        latest = int(re.search(r"^latest (-?\d+)$", part, re.M)[1])
+        assert latest < 20_000 or guest.machine.real_time
 
 
 @pytest.mark.guest(

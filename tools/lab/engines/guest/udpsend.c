@@ -22,7 +22,8 @@
  *
  * It runs at SCHED_FIFO, so that the load does not decide when it sends. It
  * prints how many packets it sent, were refused, and came back by the error
- * queue. No libc: it is compiled where no libc headers are.
+ * queue, and of how many the report has a time that none of them had. No libc:
+ * it is compiled where no libc headers are.
  */
 
 #define SYS_read		0
@@ -124,7 +125,7 @@ static struct {
 };
 
 static char buffer[MAX_SIZE];
-static u64 failed, invalid, missed;
+static u64 failed, invalid, missed, wrong, earliest, latest;
 
 static long sys(long nr, long a, long b, long c, long d, long e)
 {
@@ -414,6 +415,9 @@ static u64 send(int s)
 			payload->planned = ask.how == PLAN ? time + offset : 0;
 			payload->seq = sent++;
 			control.time = payload->planned;
+			latest = control.time;
+			if (!earliest)
+				earliest = latest;
 			if (sys(SYS_sendmsg, s, (long)&message, 0, 0, 0) < 0)
 				failed++;
 		}
@@ -456,6 +460,7 @@ static void read_errors(int s)
 		struct msghdr message = { 0, 0, &io, 1, control, sizeof(control), 0 };
 		struct cmsghdr *head = (void *)control;
 		struct sock_extended_err *error = (void *)head->data;
+		u64 time;
 
 		if (sys(SYS_recvmsg, s, (long)&message, MSG_ERRQUEUE | MSG_DONTWAIT, 0, 0) < 0)
 			return;
@@ -464,6 +469,8 @@ static void read_errors(int s)
 			continue;
 		invalid += error->code == SO_EE_CODE_TXTIME_INVALID;
 		missed += error->code == SO_EE_CODE_TXTIME_MISSED;
+		time = (u64)error->data << 32 | error->info;
+		wrong += time < earliest || time > latest;
 	}
 }
 
@@ -490,6 +497,7 @@ static int run(int count, char **words)
 	read_errors(s);
 	print_number("invalid", invalid);
 	print_number("missed", missed);
+	print_number("wrong", wrong);
 	print("\n");
 	return failed != 0;
 }
