@@ -236,8 +236,8 @@ static void convert(struct shaper *q, const struct shaper_config *config)
 	q->late = apic_timer_ns_to_tsc(config->late_ns);
 	WRITE_ONCE(q->horizon, apic_timer_ns_to_tsc(config->horizon_ns));
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);
-	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
-	WRITE_ONCE(q->handing, q->ahead ?: apic_timer_ns_to_tsc(config->doorbell_ns));
+	WRITE_ONCE(q->handing, apic_timer_ns_to_tsc(config->offload ? config->ahead_ns :
+						    config->doorbell_ns));
 	WRITE_ONCE(q->near, apic_timer_ns_to_tsc(NEAR_NS));
 }
 
@@ -295,7 +295,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 {
 	struct task_struct *thread = NULL, *old_thread;
 	struct shaper *q = qdisc_priv(sch);
-	struct shaper_config config = q->config;
+	struct shaper_config config = q->config, old = q->config;
 	unsigned long flags;
 	int mode, err;
 	bool moved;
@@ -322,7 +322,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 		thread = q->thread;
 	}
 
-	err = shaper_offload(sch, q->config.offload, config.offload, extack);
+	err = config.offload && !old.offload ? shaper_offload_on(sch, extack) : 0;
 	if (err) {
 		if (thread && thread != q->thread)
 			kthread_stop(thread);
@@ -343,13 +343,15 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	sch_tree_unlock(sch);
-	if (thread == old_thread)
-		return 0;
-	/* Not earlier: the thread binds itself to the CPU of the configuration in effect. */
-	if (thread)
-		wake_up_process(thread);
-	if (old_thread)
-		kthread_stop(old_thread);
+	if (thread != old_thread) {
+		/* Not earlier: the thread binds itself to the CPU of the configuration in effect. */
+		if (thread)
+			wake_up_process(thread);
+		if (old_thread)
+			kthread_stop(old_thread);
+	}
+	if (old.offload && !config.offload)
+		shaper_offload_off(sch, old.ahead_ns);
 	return 0;
 }
 

@@ -116,7 +116,8 @@ static void shaper_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (q->thread)
 		kthread_stop(q->thread);
-	shaper_offload(sch, q->config.offload, false, NULL);
+	if (q->config.offload)
+		shaper_offload_off(sch, q->config.ahead_ns);
 	tcf_block_put(q->block);
 	shaper_epoch_del(q);
 	shaper_classes_exit(q);

@@ -8,12 +8,16 @@
  */
 #include <asm/msr.h>
 #include <linux/apic_timer.h>
+#include <linux/delay.h>
 #include <linux/list.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <net/pkt_sched.h>
 
 #include "offload.h"
@@ -69,30 +73,40 @@ static bool is_used(const struct Qdisc *sch)
 	return false;
 }
 
+static void set_launch(struct shaper *q, bool launch)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	q->launch = launch;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/*
+ * Wait for packets that were taken from the queue: whoever takes one sends it under RCU. Those
+ * that the kernel keeps because their queue is stopped are not waited for.
+ */
+static void wait_for_taken(void)
+{
+	synchronize_net();
+}
+
 /**
- * shaper_offload() - turn a device's LaunchTime on or off
- * @sch:	the qdisc
- * @was:	this qdisc has turned it on
- * @wanted:	whether to turn it on
+ * shaper_offload_on() - turn a device's LaunchTime on
+ * @sch:	the qdisc, which has not turned it on
  * @extack:	receives the reason if this fails
  *
+ * The device must not see the time of an application, which may be of another clock: packets get
+ * their moments first. They are handed over ahead of them only after this.
+ *
  * Context: Task context, RTNL.
- * Return: 0; a negative errno, and nothing has changed. Turning it off does not fail.
+ * Return: 0; a negative errno, and nothing has changed.
  */
-int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_ack *extack)
+int shaper_offload_on(struct Qdisc *sch, struct netlink_ext_ack *extack)
 {
 	struct shaper *q = qdisc_priv(sch);
 	int err;
 
-	if (was == wanted)
-		return 0;
-	if (!wanted) {
-		list_del(&q->offloads);
-		if (!is_used(sch))
-			ask(sch, false);
-		sch->flags &= ~TCQ_F_OFFLOADED;
-		return 0;
-	}
 	if (!of_one_queue(sch)) {
 		NL_SET_ERR_MSG(extack, "offload requires a qdisc per queue: use apic below mq");
 		return -EOPNOTSUPP;
@@ -101,14 +115,40 @@ int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_
 		NL_SET_ERR_MSG(extack, "etf turns LaunchTime off when deleted: delete it first");
 		return -EBUSY;
 	}
+	set_launch(q, true);
+	wait_for_taken();
 	err = ask(sch, true);
 	if (err < 0) {
+		set_launch(q, false);
 		NL_SET_ERR_MSG(extack, "the device does not support LaunchTime on this queue");
 		return err;
 	}
 	list_add(&q->offloads, &users);
 	sch->flags |= TCQ_F_OFFLOADED;
 	return 0;
+}
+
+/**
+ * shaper_offload_off() - turn a device's LaunchTime off
+ * @sch:	the qdisc, which has turned it on, and hands packets over at their moments again
+ * @ahead_ns:	how long before their moments it has handed them over until now
+ *
+ * The device would send at once what it still has, and what it gets ahead of its moment.
+ *
+ * Context: Task context, RTNL. Sleeps.
+ */
+void shaper_offload_off(struct Qdisc *sch, u64 ahead_ns)
+{
+	struct shaper *q = qdisc_priv(sch);
+
+	list_del(&q->offloads);
+	if (!is_used(sch)) {
+		wait_for_taken();
+		fsleep(DIV_ROUND_UP(ahead_ns, NSEC_PER_USEC));
+		ask(sch, false);
+	}
+	set_launch(q, false);
+	sch->flags &= ~TCQ_F_OFFLOADED;
 }
 
 /**

@@ -5,7 +5,8 @@
 #include <linux/netlink.h>
 #include <net/sch_generic.h>
 
-int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_ack *extack);
+int shaper_offload_on(struct Qdisc *sch, struct netlink_ext_ack *extack);
+void shaper_offload_off(struct Qdisc *sch, u64 ahead_ns);
 void shaper_offload_launch(struct sk_buff *skb, u64 at);
 
 #endif /* _SHAPER_OFFLOAD_H */

@@ -155,7 +155,7 @@ void shaper_take_specially(struct shaper *q, struct sk_buff *skb, struct shaper_
 		shaper_class_take(&q->classes, skb);
 	else
 		shaper_edf_erase(&q->edf, skb);
-	if (!q->ahead)
+	if (!q->launch)
 		return;
 	shaper_offload_launch(skb, sending->at);
 	sending->launched = true;

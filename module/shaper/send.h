@@ -101,7 +101,7 @@ shaper_take(struct shaper *q, struct sk_buff *skb, struct netdev_queue *txq, u64
 	sending->tstamp = skb->tstamp;
 	sending->tstamp_type = shaper_tstamp_type(skb);
 	q->sender = sender;
-	if (likely(!(q->ce_threshold | q->ahead) && !shaper_has_class(skb)))
+	if (likely(!(q->ce_threshold | q->launch) && !shaper_has_class(skb)))
 		shaper_edf_erase(&q->edf, skb);
 	else
 		shaper_take_specially(q, skb, sending);

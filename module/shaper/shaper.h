@@ -99,15 +99,16 @@ enum shaper_sender {
  * @handed:	the kernel got a packet from dequeue, and may give it back: 2 until it calls
  *		again, maybe for more packets, 1 until it calls once more
  * @placed:	@timer is on the chosen CPU, or on any since the choice was given up
+ * @launch:	packets get their moment as their time, for the device: with offload, and while that
+ *		is being turned on or off
  * @features:	features of the device for which the latest packet was prepared
  * @prepared:	counts changes of @features: earlier packets were prepared for others
  * @late:	delay from which on a packet is late, TSC cycles
  * @horizon:	maximum distance of departure times, TSC cycles
  * @ce_threshold: TSC cycles; 0: none
- * @ahead:	with offload: TSC cycles before its moment at which a packet is handed over; 0
- *		without offload
- * @handing:	TSC cycles before its moment at which a packet is handed over: @ahead, or without
- *		offload the time from the driver's first instruction until it starts the card
+ * @handing:	TSC cycles before its moment at which a packet is handed over: with offload as
+ *		configured, else the time from the driver's first instruction until it starts the
+ *		card
  * @near:	distance at which a converted departure time is good enough, TSC cycles
  * @lead_hard:	lead of the handler
  * @lead_soft:	lead of softirq or thread
@@ -148,12 +149,12 @@ struct shaper {
 	bool woken;
 	u8 handed;
 	bool placed;
+	bool launch;
 	u8 prepared;
 	netdev_features_t features;
 	u64 late;
 	u64 horizon;
 	u64 ce_threshold;
-	u64 ahead;
 	u64 handing;
 	u64 near;
 	struct shaper_lead lead_hard;

@@ -6,7 +6,7 @@ No emulated network card has LaunchTime; the test checks the values that the dri
 import re
 
 import pytest
-from test_shaper import BOTH, END, STOCK, VIRTUAL, counts, dropped_late
+from test_shaper import BOTH, END, STOCK, VIRTUAL, all_came, dropped_late
 
 BEGIN = """
     unload
@@ -152,10 +152,7 @@ def test_difficult_driver(guest):
     parts = guest.ok().split("\n.\n")[:3]
     assert len(parts) == 3
     for part in parts:
-        # They come before their moments, as intended.
-        found = counts(part)
-        assert found["packets"] == 2000
-        assert (found["lost"], found["doubled"], found["reordered"]) == (0, 0, 0)
+        assert all_came(part)["packets"] == 2000
 
 
 @pytest.mark.guest(
@@ -195,6 +192,48 @@ def test_put_back(guest):
         # Cycles after its deadline, or after its moment if it was not late before it was taken.
         latest = int(re.search(r"^latest (-?\d+)$", part, re.M)[1])
         assert latest < 20_000 or guest.machine.real_time
+
+
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + """
+    # A card that is set up anew for it takes its time.
+    begin launch=1 launch_ms=4
+    for mode in $HARD soft; do
+        tc qdisc add dev sink0 root apic mode $mode ahead 500us
+        echo 1 >$SINK/reset
+        udpsend count=2500 gap=100000 clock=mono ahead=2000000 >sent &
+        for n in 1 2 3 4 5; do
+            tc qdisc change dev sink0 root apic offload on
+            usleep 5000
+            tc qdisc change dev sink0 root apic offload off
+            usleep 5000
+        done
+        wait
+        patiently drained
+        cat sent $SINK/packets
+        launches
+        tc qdisc del dev sink0 root
+        echo .
+    done
+    echo cut $(cat $SINK/cut)
+    """
+    + END,
+)
+def test_switched(guest):
+    """Switched on or off under traffic, no packet is early, nor has a time of another clock."""
+    parts = guest.ok().split("\n.\n")[:-1]
+    print(guest.output)
+    assert len(parts) == 2
+    for part in parts:
+        all_came(part)
+    for count, _, _, nearest, _ in launches(guest.output):
+        assert count > 200
+        # The two clocks are years apart.
+        assert nearest > -1_000_000_000
+    # What the card still has leaves before it is told to send at once.
+    assert "\ncut 0\n" in guest.output
 
 
 @pytest.mark.guest(

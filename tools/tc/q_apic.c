@@ -104,7 +104,7 @@ static const struct option options[] = {
 	  "whether GSO packets are split, so that each of their segments has a departure time" },
 	{ "offload", FLAG, TCA_APIC_OFFLOAD, switches, 0, 0, "off",
 	  "whether the device keeps departure times (LaunchTime), and gets packets ahead of them; "
-	  "its clock must be CLOCK_TAI" },
+	  "its clock must be CLOCK_TAI, and all qdiscs of the transmit queue need this option" },
 	{ "ahead", TIME, TCA_APIC_AHEAD, NULL, 1000, NS_PER_SEC / 10, "100us",
 	  "time before its departure at which a packet is handed over with offload" },
 	{ "doorbell", TIME, TCA_APIC_DOORBELL, NULL, 0, NS_PER_SEC / 10000, "0",

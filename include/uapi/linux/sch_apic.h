@@ -100,8 +100,10 @@ enum tc_apic_late {
  *			offload by etf); the packet is handed over TCA_APIC_AHEAD earlier, with
  *			its moment as CLOCK_TAI in skb->tstamp. Refused if the device lacks this
  *			feature, or if it may have several transmit queues and the qdisc does
- *			not belong to one of them. 0 (default): the qdisc itself meets the
- *			moment
+ *			not belong to one of them. LaunchTime is of the whole queue: packets of
+ *			other qdiscs that share it leave by the departure times that they may
+ *			have, as if those were of CLOCK_TAI. 0 (default): the qdisc itself
+ *			meets the moment
  * @TCA_APIC_AHEAD:	u64, ns, 1 us to 100 ms; default 100 us
  * @TCA_APIC_DOORBELL:	u64, ns, up to 100 us: time from the driver's first instruction until it
  *			starts the card. Packets are handed over earlier by this time, and their

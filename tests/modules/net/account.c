@@ -109,7 +109,7 @@ static void note_launch(const struct sk_buff *skb, const struct sink_payload *pa
  * sink_account() - record a packet
  * @skb:	the packet, as the driver got it
  * @tsc:	TSC at the driver's first instruction
- * @launches:	its queue has LaunchTime
+ * @launches:	its queue has LaunchTime, and may get it before its time
  *
  * Context: any, under the lock of the packet's queue.
  */
@@ -140,7 +140,7 @@ void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 		 * NTP has steered the clock by a fraction of a nanosecond since the packet
 		 * arrived, and cycles are rounded.
 		 */
-		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1 + slack))
+		if (!launches && (s64)(planned - tsc) > (s64)(cycles_of(1) + 1 + slack))
 			atomic64_inc(&early);
 	}
 	n = atomic_fetch_add_unless(&records_n, 1, records_max);

@@ -17,6 +17,7 @@
  *	unprepared	packets that lack a checksum although the device computes none
  *	validated	how often the kernel validated a packet, see validate.c
  *	irqs_off	with "driver": packets that came with interrupts off
+ *	cut		how often LaunchTime was turned off before the launch time of a packet
  *
  * Parameters, which may be changed at any time: one packet in "stop", at random, stops its queue
  * for a random time, and one packet in "busy" gets NETDEV_TX_BUSY. Half of the latter also stop
@@ -26,9 +27,11 @@
  *
  * The device has a parent, as hardware has; with "driver", that has a driver of this name. With
  * "gso" it accepts UDP packets that it would have to split. With "launch" it also has LaunchTime,
- * like a few network cards: it does not delay packets, but records their launch times.
+ * like a few network cards: it does not delay packets, but records their launch times. To turn it
+ * on or off takes twice "launch_ms".
  */
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/etherdevice.h>
 #include <linux/hrtimer.h>
@@ -38,6 +41,7 @@
 #include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <net/pkt_sched.h>
 #include <asm/msr.h>
 
@@ -78,6 +82,10 @@ static bool launch;
 module_param(launch, bool, 0444);
 MODULE_PARM_DESC(launch, "the device has LaunchTime");
 
+static unsigned int launch_ms;
+module_param(launch_ms, uint, 0444);
+MODULE_PARM_DESC(launch_ms, "time before and after LaunchTime is turned on or off, in ms");
+
 static bool gso;
 module_param(gso, bool, 0444);
 MODULE_PARM_DESC(gso, "the device splits UDP packets itself");
@@ -90,7 +98,7 @@ static struct net_device *device;
 static struct dentry *directory;
 static struct device *parent;
 static struct device_driver named;
-static atomic_t stops, refusals, unprepared, irqs_off;
+static atomic_t stops, refusals, unprepared, irqs_off, cut;
 
 /* Wakes a queue again. All members except the timer are under the queue's lock. */
 static struct sink_queue {
@@ -98,6 +106,7 @@ static struct sink_queue {
 	struct netdev_queue *txq;
 	struct rnd_state random;
 	bool launches;
+	ktime_t latest;		/* launch time */
 } sink_queues[QUEUES_MAX];
 
 static enum hrtimer_restart sink_wake(struct hrtimer *timer)
@@ -141,6 +150,8 @@ static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *de
 	}
 	if (unlikely(driver) && irqs_disabled())
 		atomic_inc(&irqs_off);
+	if (READ_ONCE(queue->launches))
+		WRITE_ONCE(queue->latest, skb->tstamp);
 	sink_account(skb, tsc, READ_ONCE(queue->launches));
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !(dev->features & NETIF_F_CSUM_MASK))
 		atomic_inc(&unprepared);
@@ -185,12 +196,18 @@ static int sink_stop(struct net_device *dev)
 static int sink_setup_tc(struct net_device *dev, enum tc_setup_type type, void *data)
 {
 	const struct tc_etf_qopt_offload *offload = data;
+	struct sink_queue *queue;
 
 	if (type != TC_SETUP_QDISC_ETF || !launch)
 		return -EOPNOTSUPP;
 	if (offload->queue < 0 || offload->queue >= queues)
 		return -EINVAL;
-	WRITE_ONCE(sink_queues[offload->queue].launches, offload->enable);
+	queue = &sink_queues[offload->queue];
+	msleep(launch_ms);
+	if (!offload->enable && READ_ONCE(queue->latest) > ktime_get_clocktai())
+		atomic_inc(&cut);
+	WRITE_ONCE(queue->launches, offload->enable);
+	msleep(launch_ms);
 	return 0;
 }
 
@@ -261,6 +278,7 @@ static int __init sink_init(void)
 	debugfs_create_atomic_t("unprepared", 0600, directory, &unprepared);
 	debugfs_create_atomic_t("validated", 0600, directory, &sink_validated);
 	debugfs_create_atomic_t("irqs_off", 0600, directory, &irqs_off);
+	debugfs_create_atomic_t("cut", 0600, directory, &cut);
 	return 0;
 
 stats:
