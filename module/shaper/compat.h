@@ -59,6 +59,36 @@ static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
 	return skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 }
 
+/*
+ * Why the qdisc drops a packet. Since 7.0 the reason is in the part of the control block that
+ * segmentation overwrites, so what the kernel has put there before enqueue may be gone.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#define SHAPER_DROP_LIMIT	QDISC_DROP_OVERLIMIT
+#define SHAPER_DROP_FLOW_LIMIT	QDISC_DROP_FLOW_LIMIT
+#define SHAPER_DROP_HORIZON	QDISC_DROP_HORIZON_LIMIT
+#define SHAPER_DROP		QDISC_DROP_GENERIC
+#else
+#ifdef DEFINE_QDISC_DROP_REASON
+#define SHAPER_DROP		QDISC_DROP_GENERIC
+#else
+#define SHAPER_DROP		SKB_DROP_REASON_QDISC_DROP
+#endif
+#define SHAPER_DROP_LIMIT	SHAPER_DROP
+#define SHAPER_DROP_FLOW_LIMIT	SHAPER_DROP
+#define SHAPER_DROP_HORIZON	SHAPER_DROP
+#endif
+
+/* As qdisc_drop_reason() of the newer kernels. */
+static inline int shaper_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+			      u32 reason)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	tc_skb_cb(skb)->drop_reason = reason;
+#endif
+	return qdisc_drop(skb, sch, to_free);
+}
+
 /* The bits that say which clock a packet's time is of, for skb_set_delivery_time(). */
 static inline u8 shaper_tstamp_type(const struct sk_buff *skb)
 {

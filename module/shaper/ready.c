@@ -52,10 +52,11 @@ struct request {
 	netdev_features_t features;
 };
 
-static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, u64 *counter)
+static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, u32 reason,
+		u64 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
-	return qdisc_drop(skb, sch, to_free);
+	return shaper_drop(skb, sch, to_free, reason);
 }
 
 /*
@@ -209,20 +210,21 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	u32 queued;
 
 	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
-		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+		return drop(skb, sch, to_free, SHAPER_DROP_LIMIT, &q->stats.dropped_limit);
 	if (unlikely(flow && q->config.flow_limit &&
 		     READ_ONCE(flow->queued) >= q->config.flow_limit))
-		return drop(skb, sch, to_free, &q->stats.dropped_flow_limit);
+		return drop(skb, sch, to_free, SHAPER_DROP_FLOW_LIMIT,
+			    &q->stats.dropped_flow_limit);
 
 	if (unlikely(request->class && READ_ONCE(request->class->queued) >=
 		     request->class->limit)) {
 		request->class->drops++;
 		request->class->stats.dropped_limit++;
-		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+		return drop(skb, sch, to_free, SHAPER_DROP_LIMIT, &q->stats.dropped_limit);
 	}
 
 	if (unlikely(!in_flow(q, request, len, &want)))
-		return drop(skb, sch, to_free, &q->stats.dropped_horizon);
+		return drop(skb, sch, to_free, SHAPER_DROP_HORIZON, &q->stats.dropped_horizon);
 	cb->flow = flow;
 	cb->flags = request->flags;
 	if (want != request->want)
@@ -234,7 +236,7 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	raw_spin_lock_irqsave(&q->lock, flags);
 	if (from_epoch_before(q, request)) {
 		raw_spin_unlock_irqrestore(&q->lock, flags);
-		return qdisc_drop(skb, sch, to_free);
+		return shaper_drop(skb, sch, to_free, SHAPER_DROP);
 	}
 	/* The kernel has to prepare the packets queued earlier anew. */
 	if (unlikely(q->features != request->features)) {
@@ -321,7 +323,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		request.epoch = READ_ONCE(q->epoch);
 	request.now = rdtsc();
 	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
-		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+		return drop(skb, sch, to_free, SHAPER_DROP_LIMIT, &q->stats.dropped_limit);
 	if (unlikely(shaper_classifies(q))) {
 		int err = shaper_classify(q, skb, to_free, &request.class);
 
@@ -334,7 +336,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	if (skb->tstamp && !from_tstamp(q, skb, &request)) {
 		if (request.flags & SHAPER_TXTIME)
 			shaper_report(skb, EINVAL, SO_EE_CODE_TXTIME_INVALID_PARAM);
-		return drop(skb, sch, to_free, &q->stats.dropped_horizon);
+		return drop(skb, sch, to_free, SHAPER_DROP_HORIZON, &q->stats.dropped_horizon);
 	}
 	request.pace = pace(q, skb);
 	if (request.pace || q->config.flow_limit || q->config.flow_order)
@@ -347,7 +349,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		if (skb_is_gso(skb) && q->config.split_gso) {
 			list = split(skb);
 			if (!list)
-				return qdisc_drop(skb, sch, to_free);
+				return shaper_drop(skb, sch, to_free, SHAPER_DROP);
 			consume_skb(skb);
 			q->stats.gso_split++;
 			many = true;

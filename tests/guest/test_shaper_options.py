@@ -680,3 +680,35 @@ def test_split_gso(guest):
         assert want - 2000 < least <= longest < want + 2000
         assert abs(total - 99 * want) < 2000
     assert " gso_split 200 " in on and " gso_split 0 " in off
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + f"""
+    tc qdisc add dev sink0 root apic mode hard rate 8kbit limit 2
+    echo >$TRACING/trace
+    # Since 7.1 there is an event for the drops of qdiscs.
+    own=$TRACING/events/qdisc/qdisc_drop/enable
+    [ -e $own ] || own=/dev/null
+    echo 1 >$own
+    echo 1 >$TRACING/events/skb/kfree_skb/enable
+    udpsend count=1 size={WHOLE + HEADERS} segment={SEGMENT} how=burst wait=100000000
+    echo 0 >$TRACING/events/skb/kfree_skb/enable
+    echo 0 >$own
+    grep -e ': kfree_skb: .*protocol=2048' -e ': qdisc_drop: ' $TRACING/trace
+    echo >$TRACING/trace
+    tc qdisc del dev sink0 root
+    """
+    + END,
+)
+def test_reason_of_drops(guest):
+    """Segments that are dropped have the reason, although segmentation overwrites its place."""
+    output = guest.ok()
+    print(output)
+    reasons = re.findall(r" kfree_skb: .* reason: (\w+)$", output, re.M)
+    # The driver gives none.
+    assert set(reasons) <= {"QDISC_DROP", "NOT_SPECIFIED"}
+    assert reasons.count("QDISC_DROP") == SEGMENTS - 2
+    if guest.machine.kernel == "7.2":
+        assert len(re.findall(r" qdisc_drop: .*OVERLIMIT", output)) == SEGMENTS - 2
