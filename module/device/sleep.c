@@ -261,6 +261,24 @@ static u64 lead_of(struct device_file *file, enum device_wake kind, u64 budget)
 	return lead;
 }
 
+/*
+ * Return when to leave the kernel at the end of a wait there. Callers that report nothing are never
+ * early: what the file has learnt is from other threads, which may report anything.
+ */
+static u64 leave_at(struct device_file *file, enum device_return kind,
+		    const struct apic_timer_sleep *a)
+{
+	unsigned long flags;
+	u64 back;
+
+	if (!a->began)
+		return a->tsc;
+	raw_spin_lock_irqsave(&file->lock, flags);
+	back = device_learn_exit(&file->learn, kind);
+	raw_spin_unlock_irqrestore(&file->lock, flags);
+	return lead_before(a->tsc, back);
+}
+
 /* Only interrupts delay a real-time thread's wake-up. Other threads gain nothing by a fence. */
 static bool may_fence(void)
 {
@@ -364,8 +382,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 	struct apic_timer_receipt receipt;
 	struct device_ring *ring;
 	struct apic_timer_sleep a;
-	unsigned long flags;
-	u64 expires, until;
+	u64 expires;
 	int ret;
 
 	ret = apic_struct_in(&a, sizeof(a), SLEEP_SIZE_VER0, argument, &usize);
@@ -431,10 +448,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 		ret = apic_struct_out(argument, usize, &a, sizeof(a));
 		if (ret)
 			return ret;
-		raw_spin_lock_irqsave(&file->lock, flags);
-		until = lead_before(a.tsc, device_learn_exit(&file->learn, last.kind));
-		raw_spin_unlock_irqrestore(&file->lock, flags);
-		last.left = finish(until);
+		last.left = finish(leave_at(file, last.kind, &a));
 		/* A preemption during the wait changes the kind of return. */
 		last.kind = switched(switches) ? DEVICE_RETURN_SWITCHED :
 			    DEVICE_RETURN_STRAIGHT;

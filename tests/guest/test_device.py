@@ -249,6 +249,20 @@ def test_kernel_finish(measured):
         assert row["p50"] <= 200
 
 
+def test_untaught():
+    """A thread that reports nothing is not early, whatever another holder of the file reports."""
+    kernel = kernels.ensure("6.1")
+    result = virtual.run(
+        kernel, f"{SCRIPT}untaught\nrmmod apic_timer_dev\n", modules=modules(kernel), timeout=300,
+        files={"usr/bin/untaught": user.program(kernel, "untaught")},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}"
+    early = dict(line.split() for line in result.output.splitlines() if line.count(" ") == 1)
+    print(early)
+    assert int(early["reports"]) > 1000
+    assert int(early["silent"]) <= 0
+
+
 def test_better_than_nanosleep(measured):
     for load in DISTANCES:
         assert measured[f"{load}-device"]["p99"] * 100 < measured[f"{load}-nanosleep"]["p50"]

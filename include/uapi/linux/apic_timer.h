@@ -88,7 +88,8 @@ struct apic_timer_device {
  * Let the kernel wait for the moment itself, for callers that do not do so in
  * user space. They return a little late, by the time that the way out of the
  * kernel takes; less so if they set @began. Then they are early if the way out has
- * become much shorter, as when the CPU's clock has risen.
+ * become much shorter, as when the CPU's clock has risen. Without @began they never are,
+ * whatever other threads of the file report.
  */
 #define APIC_TIMER_SLEEP_KERNEL_FINISH	0x0001
 /* Fail with -ETIME if the moment has passed, instead of ending the sleep. */
