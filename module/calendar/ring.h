@@ -2,7 +2,6 @@
 #ifndef _APIC_CALENDAR_RING_H
 #define _APIC_CALENDAR_RING_H
 
-#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <uapi/linux/apic_calendar.h>
@@ -13,14 +12,12 @@
 /**
  * struct calendar_ring - receipts, the oldest of which are overwritten
  * @lock:	protects the ring
- * @readers:	serialises readers, so that each gets successive receipts
  * @head:	number of the next receipt to add
  * @tail:	number of the next receipt to read
  * @receipts:	receipt n is at n % CALENDAR_RING_ENTRIES
  */
 struct calendar_ring {
-	raw_spinlock_t lock;
-	struct mutex readers;	/* tail, across a copy to the user */
+	raw_spinlock_t lock;	/* protects the ring */
 	u64 head;
 	u64 tail;
 	struct apic_calendar_receipt *receipts;

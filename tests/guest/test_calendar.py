@@ -19,18 +19,18 @@ from lab.run import calendar, demo_calendar, together
 from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
-CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "many", "structures",
-         "refused", "runs", "switched", "told", "parked", "policies", "outlasted", "spared",
-         "lent", "repaid", "announced", "adrift", "asleep", "restarted", "reported", "degraded",
-         "recovered", "notified", "closes", "leaves", "stopped", "killed", "succeeded",
+CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "delivered", "many",
+         "structures", "refused", "runs", "switched", "told", "parked", "policies", "outlasted",
+         "spared", "lent", "repaid", "announced", "adrift", "asleep", "restarted", "reported",
+         "degraded", "recovered", "notified", "closes", "leaves", "stopped", "killed", "succeeded",
          "executed", "undisturbed", "died", "handled", "preempted", "traced", "crashed",
          "filtered", "begot", "replaced", "strayed", "owned", "closed", "everywhere", "unstable",
-         "shifted", "tai", "restored", "offline", "sleeps", "syscall", "torture",
-         "forgotten", "unfinished", "unload")  # fmt: skip
+         "shifted", "tai", "restored", "offline", "sleeps", "syscall", "torture", "forgotten",
+         "unfinished", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
-ONCE = ("paged", "switched", "told", "outlasted", "spared", "announced", "adrift", "restarted",
-        "reported", "degraded", "recovered", "undisturbed", "died", "handled", "traced",
-        "crashed", "replaced", "strayed", "owned", "closed")  # fmt: skip
+ONCE = ("paged", "delivered", "switched", "told", "outlasted", "spared", "announced", "adrift",
+        "restarted", "reported", "degraded", "recovered", "undisturbed", "died", "handled",
+        "traced", "crashed", "replaced", "strayed", "owned", "closed")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip
@@ -65,7 +65,7 @@ def test_every_rule_is_run():
 
 def cases_of(machine) -> tuple[str, ...]:
     """Return the rules for a machine; kernels that the lab builds lack some features."""
-    lacking = ("notified", "leaves", "memory", "paged", "numbered", "shifted")
+    lacking = ("notified", "leaves", "memory", "paged", "delivered", "numbered", "shifted")
     lacking = lacking if machine.kernel in CHECKED else ()
     # There a unit that spins keeps its tracer waiting until its window is over.
     lacking += ("traced",) * machine.kernel.endswith("-rt")

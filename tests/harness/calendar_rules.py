@@ -270,6 +270,43 @@ def paged() -> None:
         calendar.unbind(0)
 
 
+def delivered() -> None:
+    """read() delays no other reader while it waits for the caller's memory, and loses no receipt.
+
+    The next reader gets the receipts then.
+    """
+    size, missing, found = ctypes.sizeof(apic_calendar.Receipt), Missing(1), []
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def numbers(data: bytes) -> list[int]:
+        return [apic_calendar.Receipt.from_buffer_copy(data, at).number
+                for at in range(0, len(data), size)]  # fmt: skip
+
+    def reads() -> None:
+        got = os.readv(calendar.fd, [missing.memory])
+        found.append(numbers(missing.memory[:got]))
+
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.function_of("a", 0, "step")])
+        calendar.start()
+        until(lambda: counts(calendar).run > 10)
+        calendar.stop()
+        assert libc.read(calendar.fd, ctypes.c_void_p(16), 2 * size) == -1
+        assert ctypes.get_errno() == errno.EFAULT
+        first = background(reads)
+        missing.touched()
+        second = background(lambda: found.append(numbers(os.read(calendar.fd, 3 * size))))
+        try:
+            until(lambda: not second.is_alive(), 10)
+        finally:
+            missing.provide()
+            second.join()
+            first.join()
+        assert [seen[:3] for seen in found] == [[0, 1, 2], [3, 4, 5]], found
+        assert found[1] == list(range(3, 3 + len(found[1])))
+        fails(errno.EAGAIN, os.read, calendar.fd, size)
+
+
 def memory() -> None:
     """A calendar's memory is charged to the caller's memory cgroup.
 

@@ -395,7 +395,8 @@ struct apic_calendar_status {
  * @count:	see %APIC_CALENDAR_PASSED, otherwise 1
  *
  * Each window has one receipt, in the order of its CPU's windows. read() does not
- * wait: if there are no receipts, it fails with -EAGAIN.
+ * wait: if there are no receipts, it fails with -EAGAIN. With -EFAULT it has taken none.
+ * Several readers get different receipts, each of them successive ones.
  */
 struct apic_calendar_receipt {
 	__u64 number;
