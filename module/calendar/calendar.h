@@ -5,6 +5,7 @@
 #include <linux/apic_timer.h>
 #include <linux/apic_timer_estimate.h>
 #include <linux/atomic.h>
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/irq_work.h>
 #include <linux/kref.h>
@@ -178,13 +179,15 @@ struct calendar_pollers {
  * @change_base: number of the major cycle that begins at the boundary
  * @unchanged:	number of CPUs that have not reached the boundary yet
  * @begin:	@keeper must begin the change on CPUs that have nothing to do before it
+ * @leave:	@keeper must release the threads of all units
+ * @left:	it has
  * @end:	reason for which @keeper must stop the calendar, negative; 0: it must not
  * @overruns:	number of overruns in windows of @table since it took over
  * @urgent:	an overrun, or a stop, has not been reported by STATUS
  * @ring:	receipts
  * @pollers:	threads in poll(); reserved for this calendar while it exists
- * @keeper:	thread that handles units that don't stop by themselves, begins changes, and
- *		stops the calendar for handlers
+ * @keeper:	thread that handles units that don't stop by themselves, begins changes, stops
+ *		the calendar for handlers, and releases units' threads when the file is closed
  */
 struct calendar {
 	struct kref kref;
@@ -209,6 +212,8 @@ struct calendar {
 	u64 change_base;
 	atomic_t unchanged;
 	bool begin;
+	bool leave;
+	struct completion left;
 	int end;
 	u32 overruns;
 	bool urgent;
@@ -285,6 +290,7 @@ static inline u64 calendar_change_at(const struct calendar_cpu *cpu)
 /* keeper.c */
 int calendar_keeper_start(struct calendar *calendar);
 void calendar_keeper_stop(struct calendar *calendar);
+void calendar_keeper_release(struct calendar *calendar);
 u64 calendar_backstop(void);
 void calendar_restore(struct calendar_unit *unit);
 void calendar_demote(struct calendar_unit *unit);
@@ -304,7 +310,11 @@ long calendar_unbind(struct calendar *calendar, void __user *argument);
 long calendar_wait(struct calendar *calendar, void __user *argument);
 int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait);
 void calendar_unit_break(struct calendar_unit *unit);
+
+/* release.c */
 void calendar_unit_release(struct calendar_unit *unit);
+bool calendar_unit_leave(struct calendar_unit *unit);
+bool calendar_unit_is_free(struct calendar_unit *unit);
 
 /* function.c */
 int calendar_functions_init(void);

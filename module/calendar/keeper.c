@@ -21,12 +21,15 @@
  *							    takes the lock
  *
  * The lock is therefore an rt_mutex, and each unit has its own: threads of other units, and the
- * keeper when it turns to them, do not wait for a CPU that is not theirs.
+ * keeper when it turns to them, do not wait for a CPU that is not theirs. Tasks whose priority may
+ * be lower than that of any other thread do not wait for it at all: START needs no such lock, and
+ * whoever closes the file leaves it to the keeper to release the threads.
  *
  * The keeper also begins changes that a handler has announced, and stops the calendar when a
  * handler asks for it. It outranks all units. On a kernel that does not preempt itself, a unit's
  * system call may still keep its CPU from the keeper if there is no other CPU for it.
  */
+#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
@@ -142,7 +145,7 @@ static bool sleep(const struct calendar *calendar)
 static int keeper(void *data)
 {
 	struct calendar *calendar = data;
-	bool begin, end, found;
+	bool begin, end, leave, found;
 	u32 i;
 
 	for (;;) {
@@ -151,7 +154,8 @@ static int keeper(void *data)
 			break;
 		begin = READ_ONCE(calendar->begin);
 		end = READ_ONCE(calendar->end);
-		found = begin || end;
+		leave = READ_ONCE(calendar->leave);
+		found = begin || end || leave;
 		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
 			found = READ_ONCE(calendar->units[i].demote);
 		if (!found) {
@@ -168,6 +172,11 @@ static int keeper(void *data)
 			calendar_change_begin(calendar);
 		} else if (end) {
 			calendar_stop_by_keeper(calendar);
+		} else if (leave) {
+			WRITE_ONCE(calendar->leave, false);
+			for (i = 0; i < calendar->n_units; i++)
+				calendar_unit_release(&calendar->units[i]);
+			complete(&calendar->left);
 		} else {
 			keep(&calendar->units[i - 1]);
 		}
@@ -206,7 +215,7 @@ void calendar_demote(struct calendar_unit *unit)
 	rt_mutex_lock(&unit->scheduling);
 	if (READ_ONCE(unit->task) == current) {
 		set_normal(unit, current, 0);
-		/* It exists: give_back() waits for us before the calendar is freed. */
+		/* It exists: it waits for us in give_back() before it ends. */
 		if (unit->lent)
 			wake_up_process(unit->calendar->keeper);
 	}
@@ -253,4 +262,19 @@ void calendar_keeper_stop(struct calendar *calendar)
 	if (calendar->keeper)
 		kthread_stop(calendar->keeper);
 	calendar->keeper = NULL;
+}
+
+/**
+ * calendar_keeper_release() - have the keeper release the threads of all units
+ * @calendar:	the calendar, which does not run
+ *
+ * Context: Task. Sleeps. The file has no users.
+ */
+void calendar_keeper_release(struct calendar *calendar)
+{
+	if (!calendar->keeper)
+		return;
+	WRITE_ONCE(calendar->leave, true);
+	wake_up_process(calendar->keeper);
+	wait_for_completion(&calendar->left);
 }

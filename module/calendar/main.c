@@ -174,15 +174,13 @@ static int calendar_open(struct inode *inode, struct file *file)
 static int calendar_release(struct inode *inode, struct file *file)
 {
 	struct calendar *calendar = file->private_data;
-	u32 i;
 
 	/*
 	 * While the calendar runs, cpu_goes() must find it to stop it. As long as threads have
 	 * its priority, BIND must find it as well.
 	 */
 	calendar_stop_sync(calendar, -ECANCELED);
-	for (i = 0; i < calendar->n_units; i++)
-		calendar_unit_release(&calendar->units[i]);
+	calendar_keeper_release(calendar);
 	calendar_outside_del(calendar);
 	calendar_unload(calendar);
 	calendar_put(calendar);

@@ -4,6 +4,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
+#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/poll.h>
@@ -132,6 +133,7 @@ struct calendar *calendar_new(void)
 	mutex_init(&calendar->loading);
 	mutex_init(&calendar->stopping);
 	raw_spin_lock_init(&calendar->lock);
+	init_completion(&calendar->left);
 	calendar->change.at = CALENDAR_NEVER;
 	calendar->pollers = own;
 	return calendar;

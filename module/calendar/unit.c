@@ -253,22 +253,27 @@ void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now)
 	calendar_add_receipt(unit->calendar, &unit->receipt);
 }
 
-/* give_back() waits for us, so we cannot overwrite the CPUs that it restores. */
-static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
+static struct task_struct *get_task(struct calendar_unit *unit)
 {
-	struct task_struct *task = NULL;
+	struct task_struct *task;
 	unsigned long flags;
 
-	rt_mutex_lock(&unit->scheduling);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	if (unit->task)
-		task = get_task_struct(unit->task);
+	task = unit->task;
+	if (task)
+		get_task_struct(task);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	if (task) {
-		set_cpus_allowed_ptr(task, cpus);
-		put_task_struct(task);
-	}
-	rt_mutex_unlock(&unit->scheduling);
+	return task;
+}
+
+static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
+{
+	struct task_struct *task = get_task(unit);
+
+	if (!task)
+		return;
+	set_cpus_allowed_ptr(task, cpus);
+	put_task_struct(task);
 }
 
 /**
@@ -276,12 +281,15 @@ static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
  * @unit:	the unit
  *
  * While the CPU was offline, the scheduler let the thread run elsewhere, and it does not move
- * the thread back.
+ * the thread back. Takes no lock that the thread may hold: see keeper.c. Nothing releases the
+ * thread, or casts it off, meanwhile.
  *
  * Context: Task. Sleeps. The CPU cannot go offline meanwhile; if it is offline, START fails.
  */
 void calendar_unit_moor(struct calendar_unit *unit)
+	__must_hold(&unit->calendar->loading)
 {
+	lockdep_assert_held(&unit->calendar->loading);
 	allow(unit, cpumask_of(unit->cpu->cpu));
 }
 
@@ -295,6 +303,10 @@ void calendar_unit_moor(struct calendar_unit *unit)
  */
 void calendar_unit_cast_off(struct calendar_unit *unit)
 {
-	if (unit->def.kind == APIC_CALENDAR_USER)
-		allow(unit, &unit->allowed);
+	if (unit->def.kind != APIC_CALENDAR_USER)
+		return;
+	/* give_back() waits for us, so we cannot overwrite the CPUs that it restores. */
+	rt_mutex_lock(&unit->scheduling);
+	allow(unit, &unit->allowed);
+	rt_mutex_unlock(&unit->scheduling);
 }

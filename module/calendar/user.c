@@ -356,89 +356,6 @@ void calendar_unit_break(struct calendar_unit *unit)
 	}
 }
 
-static bool gone(const struct task_struct *task)
-{
-	return !task || task->flags & PF_EXITING;
-}
-
-static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct *only)
-{
-	struct task_struct *task;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	task = unit->task;
-	if (task && (!only || task == only)) {
-		if (unit->cpu->running == unit) {
-			calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
-			del_apic_timer(&unit->cpu->timeout);
-		}
-		calendar_over_no_more(unit);
-		/* It may be parked, but does not wait in a call, which would hold the file. */
-		if (unit->state == CALENDAR_PARKED)
-			calendar_unit_wake(unit);
-		calendar_event(unit, CALENDAR_LEAVE);
-		unit->task = NULL;
-		unit->demote = false;
-	} else {
-		task = NULL;
-	}
-	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	return task;
-}
-
-/* Restore the thread's priority and CPUs, unless they were changed since. */
-static void give_back(struct calendar_unit *unit, struct task_struct *task)
-{
-	bool ended = gone(task);
-
-	rt_mutex_lock(&unit->scheduling);
-	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
-					 task->rt_priority == unit->priority)))
-		sched_setattr_nocheck(task, &unit->had);
-	/* A policy of real time leaves the nice value as it is. */
-	if (!ended && unit->demoted)
-		set_user_nice(task, unit->had.sched_nice);
-	/* This was about the old thread: the next one begins anew. */
-	unit->demoted = false;
-	WRITE_ONCE(unit->lent, false);
-	rt_mutex_unlock(&unit->scheduling);
-	/* Not cpus_ptr: a thread may be kept on its CPU for a moment. */
-	if (!ended && cpumask_equal(&task->cpus_mask, cpumask_of(unit->cpu->cpu)))
-		set_cpus_allowed_ptr(task, &unit->allowed);
-}
-
-/**
- * calendar_unit_release() - release a unit's thread
- * @unit:	the unit
- *
- * Context: Task. Sleeps.
- */
-void calendar_unit_release(struct calendar_unit *unit)
-{
-	struct task_struct *task;
-
-	if (unit->def.kind != APIC_CALENDAR_USER)
-		return;
-	task = unbind(unit, NULL);
-	if (!task)
-		return;
-	give_back(unit, task);
-	put_task_struct(task);
-}
-
-/* Check that no thread of the unit can still run, and that no break_off() is queued. */
-static bool is_free(struct calendar_unit *unit)
-{
-	unsigned long flags;
-	bool free;
-
-	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	free = gone(unit->task) && !unit->queued;
-	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	return free;
-}
-
 static int bind(struct calendar_unit *unit)
 	__must_hold(&unit->calendar->loading)
 {
@@ -448,7 +365,7 @@ static int bind(struct calendar_unit *unit)
 	/* A thread can have only one unit: it runs on one CPU, at one priority. */
 	if (calendar_outside_has(current))
 		return -EBUSY;
-	if (!is_free(unit))
+	if (!calendar_unit_is_free(unit))
 		return -EBUSY;
 	if (current->policy == SCHED_DEADLINE)
 		return -EINVAL;
@@ -529,7 +446,7 @@ long calendar_unbind(struct calendar *calendar, void __user *argument)
 {
 	struct apic_calendar_bind a;
 	struct calendar_unit *unit;
-	struct task_struct *task;
+	bool left;
 	u32 usize;
 	int ret;
 
@@ -541,11 +458,7 @@ long calendar_unbind(struct calendar *calendar, void __user *argument)
 		return PTR_ERR(unit);
 	if (mutex_lock_interruptible(&calendar->loading))
 		return -ERESTARTSYS;
-	task = unbind(unit, current);
-	if (task) {
-		give_back(unit, task);
-		put_task_struct(task);
-	}
+	left = calendar_unit_leave(unit);
 	mutex_unlock(&calendar->loading);
-	return task ? 0 : -ESRCH;
+	return left ? 0 : -ESRCH;
 }

@@ -1310,6 +1310,7 @@ def hogged(cpu: int):
     spins = mmap.mmap(-1, 4096)
 
     def hogs() -> None:
+        os.closerange(3, 1000)  # others close theirs meanwhile
         os.sched_setaffinity(0, {cpu})
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
         spins[0] = 1
@@ -1330,8 +1331,8 @@ def hogged(cpu: int):
 def preempted() -> None:
     """A unit that loses the CPU as it gives up its priority delays nothing on other CPUs.
 
-    Other units are parked and continue, and late ones lose their priority. START waits for it,
-    and lends it its own priority. On kernels that preempt themselves.
+    Other units are parked and continue, and late ones lose their priority. START does not wait for
+    it. On kernels that preempt themselves.
     """
     cpus, (mine, theirs), blocks = os.sched_getaffinity(0), os.pipe(), mmap.mmap(-1, 4096)
     with Calendar() as calendar:
@@ -1355,10 +1356,6 @@ def preempted() -> None:
                 with contextlib.suppress(OSError):
                     calendar.wait(2)
 
-        def starts() -> None:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
-            calendar.start()
-
         with (process(waits) as pid, process(worker(calendar, 1, spin_in=1)),
               process(reads) as late, contextlib.ExitStack() as last):  # fmt: skip
             until(lambda: all(counts(calendar, unit).tid for unit in range(3)))
@@ -1375,14 +1372,51 @@ def preempted() -> None:
                 before = counts(calendar, 1).overran
                 until(lambda: counts(calendar, 1).overran > before + 5, 10)
                 calendar.stop()
-                # It can't be killed before the CPU is free.
-                starter = last.enter_context(process(starts))
+                # Even at no priority. It can't be killed before the CPU is free.
+                starter = last.enter_context(process(calendar.start))
                 until(lambda: counts(calendar).state, 10)
                 assert ended(starter) == 0
             os.write(theirs, b"x")
             until(lambda: policy(pid) == policy(late) == os.SCHED_FIFO, 20)
     os.close(mine)
     os.close(theirs)
+
+
+def abandoned() -> None:
+    """Closing the file waits for no unit that loses the CPU as it gives up its priority.
+
+    The unit gets its CPUs back, and continues on another one. On kernels that preempt themselves.
+    """
+    cpus, calendar = os.sched_getaffinity(0), Calendar()
+    # The next window is hours away.
+    calendar.load(10_000_000 * MS, [(2 * MS, 500 * MS, 0)], [Unit.user("a", 0)])
+    runs_on, signalled = mmap.mmap(-1, 4096), mmap.mmap(-1, 4096)
+
+    def handler(*_) -> None:
+        signalled[0] = 1
+
+    def does() -> None:
+        signal.signal(signal.SIGUSR1, handler)
+        calendar.bind(0)
+        calendar.wait(0)
+        calendar.close()
+        while True:
+            runs_on[0] += not runs_on[0]
+
+    with process(does) as pid, contextlib.ExitStack() as last:
+        until(lambda: counts(calendar).tid and state(pid) == "S")
+        calendar.start()
+        until(lambda: counts(calendar).overran and state(pid) == "S")
+        last.callback(os.sched_setaffinity, 0, cpus)
+        os.sched_setaffinity(0, {LAST_CPU})
+        with hogged(0):
+            os.kill(pid, signal.SIGUSR1)
+            until(lambda: policy(pid) == os.SCHED_OTHER, 10)
+            closes = background(calendar.close)
+            until(lambda: not closes.is_alive(), 10)
+            assert os.sched_getaffinity(pid) == cpus
+            runs_on[0] = 0
+            until(lambda: runs_on[0] and signalled[0], 20)
 
 
 PTRACE_SYSCALL, PTRACE_SEIZE, PTRACE_INTERRUPT = 24, 0x4206, 0x4207

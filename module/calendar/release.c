@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * End the binding of a thread, and restore its priority and CPUs.
+ */
+#include <linux/cpumask.h>
+#include <linux/rtmutex.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+
+#include "calendar.h"
+
+static bool gone(const struct task_struct *task)
+{
+	return !task || task->flags & PF_EXITING;
+}
+
+static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct *only)
+{
+	struct task_struct *task;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	task = unit->task;
+	if (task && (!only || task == only)) {
+		if (unit->cpu->running == unit) {
+			calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
+			del_apic_timer(&unit->cpu->timeout);
+		}
+		calendar_over_no_more(unit);
+		/* It may be parked, but does not wait in a call, which would hold the file. */
+		if (unit->state == CALENDAR_PARKED)
+			calendar_unit_wake(unit);
+		calendar_event(unit, CALENDAR_LEAVE);
+		unit->task = NULL;
+		unit->demote = false;
+	} else {
+		task = NULL;
+	}
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	return task;
+}
+
+/* Restore the thread's priority and CPUs, unless they were changed since. */
+static void give_back(struct calendar_unit *unit, struct task_struct *task)
+{
+	bool ended = gone(task);
+
+	rt_mutex_lock(&unit->scheduling);
+	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
+					 task->rt_priority == unit->priority)))
+		sched_setattr_nocheck(task, &unit->had);
+	/* A policy of real time leaves the nice value as it is. */
+	if (!ended && unit->demoted)
+		set_user_nice(task, unit->had.sched_nice);
+	/* This was about the old thread: the next one begins anew. */
+	unit->demoted = false;
+	WRITE_ONCE(unit->lent, false);
+	rt_mutex_unlock(&unit->scheduling);
+	/* Not cpus_ptr: a thread may be kept on its CPU for a moment. */
+	if (!ended && cpumask_equal(&task->cpus_mask, cpumask_of(unit->cpu->cpu)))
+		set_cpus_allowed_ptr(task, &unit->allowed);
+}
+
+static bool release(struct calendar_unit *unit, struct task_struct *only)
+{
+	struct task_struct *task = unbind(unit, only);
+
+	if (!task)
+		return false;
+	give_back(unit, task);
+	put_task_struct(task);
+	return true;
+}
+
+/**
+ * calendar_unit_release() - release a unit's thread
+ * @unit:	the unit
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_unit_release(struct calendar_unit *unit)
+{
+	if (unit->def.kind == APIC_CALENDAR_USER)
+		release(unit, NULL);
+}
+
+/**
+ * calendar_unit_leave() - undo the binding of this thread
+ * @unit:	the unit
+ *
+ * Context: Task. Sleeps.
+ * Return: true; false if it is not the unit's thread.
+ */
+bool calendar_unit_leave(struct calendar_unit *unit)
+{
+	return release(unit, current);
+}
+
+/**
+ * calendar_unit_is_free() - check that no thread of a unit can still run
+ * @unit:	the unit
+ *
+ * Context: Any.
+ * Return: true if that is so, and no break_off() is queued.
+ */
+bool calendar_unit_is_free(struct calendar_unit *unit)
+{
+	unsigned long flags;
+	bool free;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	free = gone(unit->task) && !unit->queued;
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	return free;
+}
