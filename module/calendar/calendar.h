@@ -80,6 +80,7 @@ struct calendar_cpu {
  * @task:	the unit's thread, a counted reference; NULL: none
  * @resuming:	a window began, and the duration of the wake-up is not known yet
  * @queued:	@work is queued
+ * @leaving:	the priority and CPUs of the last thread are still to be restored
  * @over:	entry in the list @over of the CPU, or empty
  * @skip:	the next window is lost
  * @stops:	@stops of the calendar when it was last reported
@@ -116,6 +117,7 @@ struct calendar_unit {
 	struct task_struct *task;
 	bool resuming;
 	bool queued;
+	bool leaving;
 	struct list_head over;
 	bool skip;
 	unsigned int stops;
@@ -313,7 +315,8 @@ void calendar_unit_break(struct calendar_unit *unit);
 
 /* release.c */
 void calendar_unit_release(struct calendar_unit *unit);
-bool calendar_unit_leave(struct calendar_unit *unit);
+struct task_struct *calendar_unit_unbind(struct calendar_unit *unit);
+void calendar_unit_give_back(struct calendar_unit *unit, struct task_struct *task);
 bool calendar_unit_is_free(struct calendar_unit *unit);
 
 /* function.c */

@@ -215,7 +215,7 @@ void calendar_demote(struct calendar_unit *unit)
 	rt_mutex_lock(&unit->scheduling);
 	if (READ_ONCE(unit->task) == current) {
 		set_normal(unit, current, 0);
-		/* It exists: it waits for us in give_back() before it ends. */
+		/* It exists: it waits for us before it ends. */
 		if (unit->lent)
 			wake_up_process(unit->calendar->keeper);
 	}

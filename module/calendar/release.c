@@ -3,6 +3,7 @@
  * End the binding of a thread, and restore its priority and CPUs.
  */
 #include <linux/cpumask.h>
+#include <linux/lockdep.h>
 #include <linux/rtmutex.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
@@ -32,6 +33,7 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 			calendar_unit_wake(unit);
 		calendar_event(unit, CALENDAR_LEAVE);
 		unit->task = NULL;
+		unit->leaving = true;
 		unit->demote = false;
 	} else {
 		task = NULL;
@@ -40,10 +42,34 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 	return task;
 }
 
-/* Restore the thread's priority and CPUs, unless they were changed since. */
-static void give_back(struct calendar_unit *unit, struct task_struct *task)
+/**
+ * calendar_unit_unbind() - end the binding of this thread
+ * @unit:	the unit
+ *
+ * Context: Task.
+ * Return: this thread, for calendar_unit_give_back(); NULL: it is not the unit's.
+ */
+struct task_struct *calendar_unit_unbind(struct calendar_unit *unit)
+	__must_hold(&unit->calendar->loading)
+{
+	lockdep_assert_held(&unit->calendar->loading);
+	return unbind(unit, current);
+}
+
+/**
+ * calendar_unit_give_back() - restore a thread's priority and CPUs, unless they were changed since
+ * @unit:	the unit that it had
+ * @task:	the thread; the unit's reference is dropped
+ *
+ * Without &calendar.loading: a thread that does this itself may lose the CPU meanwhile. Until the
+ * end of it the unit is not free.
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_unit_give_back(struct calendar_unit *unit, struct task_struct *task)
 {
 	bool ended = gone(task);
+	unsigned long flags;
 
 	rt_mutex_lock(&unit->scheduling);
 	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
@@ -59,17 +85,10 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 	/* Not cpus_ptr: a thread may be kept on its CPU for a moment. */
 	if (!ended && cpumask_equal(&task->cpus_mask, cpumask_of(unit->cpu->cpu)))
 		set_cpus_allowed_ptr(task, &unit->allowed);
-}
-
-static bool release(struct calendar_unit *unit, struct task_struct *only)
-{
-	struct task_struct *task = unbind(unit, only);
-
-	if (!task)
-		return false;
-	give_back(unit, task);
 	put_task_struct(task);
-	return true;
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	unit->leaving = false;
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 }
 
 /**
@@ -80,20 +99,13 @@ static bool release(struct calendar_unit *unit, struct task_struct *only)
  */
 void calendar_unit_release(struct calendar_unit *unit)
 {
-	if (unit->def.kind == APIC_CALENDAR_USER)
-		release(unit, NULL);
-}
+	struct task_struct *task;
 
-/**
- * calendar_unit_leave() - undo the binding of this thread
- * @unit:	the unit
- *
- * Context: Task. Sleeps.
- * Return: true; false if it is not the unit's thread.
- */
-bool calendar_unit_leave(struct calendar_unit *unit)
-{
-	return release(unit, current);
+	if (unit->def.kind != APIC_CALENDAR_USER)
+		return;
+	task = unbind(unit, NULL);
+	if (task)
+		calendar_unit_give_back(unit, task);
 }
 
 /**
@@ -101,7 +113,7 @@ bool calendar_unit_leave(struct calendar_unit *unit)
  * @unit:	the unit
  *
  * Context: Any.
- * Return: true if that is so, and no break_off() is queued.
+ * Return: true if that is so, and no break_off() is queued, and the last thread has what it had.
  */
 bool calendar_unit_is_free(struct calendar_unit *unit)
 {
@@ -109,7 +121,7 @@ bool calendar_unit_is_free(struct calendar_unit *unit)
 	bool free;
 
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	free = gone(unit->task) && !unit->queued;
+	free = gone(unit->task) && !unit->queued && !unit->leaving;
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 	return free;
 }

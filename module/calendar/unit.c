@@ -305,7 +305,7 @@ void calendar_unit_cast_off(struct calendar_unit *unit)
 {
 	if (unit->def.kind != APIC_CALENDAR_USER)
 		return;
-	/* give_back() waits for us, so we cannot overwrite the CPUs that it restores. */
+	/* calendar_unit_give_back() waits for us: we cannot overwrite the CPUs that it restores. */
 	rt_mutex_lock(&unit->scheduling);
 	allow(unit, &unit->allowed);
 	rt_mutex_unlock(&unit->scheduling);

@@ -377,14 +377,15 @@ static int bind(struct calendar_unit *unit)
 		.sched_flags = current->sched_reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0,
 		.sched_priority = current->rt_priority, .sched_nice = task_nice(current),
 	};
-	ret = set_cpus_allowed_ptr(current, cpumask_of(unit->cpu->cpu));
+	/* The parameter may change: this value is restored later, and recognised then. */
+	unit->priority = calendar_priority();
+	/* In this order: another thread may keep the unit's CPU from this one. */
+	ret = calendar_set_fifo(current, unit->priority);
 	if (ret)
 		return ret;
-	/* The parameter may change: this value is restored later, and recognised by give_back(). */
-	unit->priority = calendar_priority();
-	ret = calendar_set_fifo(current, unit->priority);
+	ret = set_cpus_allowed_ptr(current, cpumask_of(unit->cpu->cpu));
 	if (ret) {
-		set_cpus_allowed_ptr(current, &unit->allowed);
+		sched_setattr_nocheck(current, &unit->had);
 		return ret;
 	}
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
@@ -446,7 +447,7 @@ long calendar_unbind(struct calendar *calendar, void __user *argument)
 {
 	struct apic_calendar_bind a;
 	struct calendar_unit *unit;
-	bool left;
+	struct task_struct *task;
 	u32 usize;
 	int ret;
 
@@ -458,7 +459,11 @@ long calendar_unbind(struct calendar *calendar, void __user *argument)
 		return PTR_ERR(unit);
 	if (mutex_lock_interruptible(&calendar->loading))
 		return -ERESTARTSYS;
-	left = calendar_unit_leave(unit);
+	task = calendar_unit_unbind(unit);
 	mutex_unlock(&calendar->loading);
-	return left ? 0 : -ESRCH;
+	if (!task)
+		return -ESRCH;
+	/* As soon as this thread has no priority any more, it may lose the CPU for any time. */
+	calendar_unit_give_back(unit, task);
+	return 0;
 }

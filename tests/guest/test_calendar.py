@@ -23,10 +23,10 @@ CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "delivere
          "structures", "refused", "runs", "switched", "told", "parked", "policies", "outlasted",
          "spared", "lent", "repaid", "announced", "adrift", "asleep", "restarted", "reported",
          "degraded", "recovered", "notified", "closes", "leaves", "stopped", "killed", "succeeded",
-         "executed", "undisturbed", "died", "handled", "preempted", "abandoned", "traced",
-         "crashed", "filtered", "begot", "replaced", "strayed", "owned", "closed", "everywhere",
-         "unstable", "shifted", "tai", "restored", "offline", "sleeps", "syscall", "torture",
-         "forgotten", "unfinished", "unload")  # fmt: skip
+         "executed", "undisturbed", "died", "handled", "preempted", "abandoned", "resigned",
+         "traced", "crashed", "filtered", "begot", "replaced", "strayed", "owned", "closed",
+         "everywhere", "unstable", "shifted", "tai", "restored", "offline", "sleeps", "syscall",
+         "torture", "forgotten", "unfinished", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("paged", "delivered", "switched", "told", "outlasted", "spared", "announced", "adrift",
         "restarted", "reported", "degraded", "recovered", "undisturbed", "died", "handled",

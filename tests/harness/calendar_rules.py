@@ -1419,6 +1419,44 @@ def abandoned() -> None:
             until(lambda: runs_on[0] and signalled[0], 20)
 
 
+def resigned() -> None:
+    """A thread that loses the CPU in UNBIND delays nobody, and frees its unit when it goes on.
+
+    BIND gets a thread to its CPU although another one, below the priority of units, keeps it.
+    """
+    cpus, asked = os.sched_getaffinity(0), mmap.mmap(-1, 4096)
+    with Calendar() as calendar, contextlib.ExitStack() as last:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0), Unit.user("b", LAST_CPU),
+                                     Unit.user("c", 0)])  # fmt: skip
+
+        def resigns() -> None:
+            calendar.bind(0)
+            while not asked[0]:
+                time.sleep(0.01)
+            calendar.unbind(0)
+
+        with process(resigns) as pid:
+            until(lambda: counts(calendar).tid)
+            last.callback(os.sched_setaffinity, 0, cpus)
+            os.sched_setaffinity(0, {LAST_CPU})
+            with hogged(0):
+                asked[0] = 1
+                until(lambda: policy(pid) == os.SCHED_OTHER, 10)
+                loads = background(lambda: calendar.load(MAJOR, PLAIN))
+                until(lambda: not loads.is_alive(), 10)
+                for unit in (1, 2):
+                    # Killed later: a signal takes its priority.
+                    other = last.enter_context(process(worker(calendar, unit)))
+                    until(lambda other=other, unit=unit: counts(calendar, unit).tid
+                          and state(other) == "S", 10)  # fmt: skip
+                # A kernel that does not preempt itself has ended UNBIND by now.
+                with process(lambda: calendar.bind(0)) as other:
+                    assert ended(other) in (0, errno.EBUSY)
+            assert ended(pid) == 0
+            calendar.bind(0)
+            calendar.unbind(0)
+
+
 PTRACE_SYSCALL, PTRACE_SEIZE, PTRACE_INTERRUPT = 24, 0x4206, 0x4207
 PTRACE_O_TRACEEXIT = 0x40
 

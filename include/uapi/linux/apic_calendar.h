@@ -213,10 +213,10 @@ struct apic_calendar_stop {
  * calendar, restores its former CPUs and policy. A thread or process that it starts
  * meanwhile gets the same CPU, and SCHED_OTHER at nice 0, or at nice 19 if it is started
  * after a late break has taken the thread's priority, and before it stops. Errors: -EBUSY:
- * the unit already has a thread, perhaps one that has not quite ended, or the thread has a
- * unit; -EPERM: the caller lacks CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such
- * unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE; UNBIND:
- * -ESRCH: the caller is not the unit's thread; -ENOENT, -EINVAL: likewise.
+ * the unit already has a thread, perhaps one that has not quite ended or is in UNBIND, or the
+ * thread has a unit; -EPERM: the caller lacks CAP_SYS_NICE; -ENOENT: no table is loaded;
+ * -EINVAL: no such unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE;
+ * UNBIND: -ESRCH: the caller is not the unit's thread; -ENOENT, -EINVAL: likewise.
  *
  * A thread should call UNBIND before it ends. If it does not, and ends in its last window or
  * later, the unit may become free only a moment after pthread_join() has returned.
