@@ -264,6 +264,7 @@ bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
 
 /* stop.c */
 int calendar_own(struct calendar *calendar);
+void calendar_disown(struct calendar *calendar);
 void calendar_stop_by_handler(struct calendar *calendar, int error);
 void calendar_stop_by_keeper(struct calendar *calendar);
 bool calendar_stop_by_task(struct calendar *calendar, int error);

@@ -9,6 +9,7 @@
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
 #include <uapi/linux/apic_timer.h>
@@ -76,7 +77,14 @@ static int arm_all(struct calendar *calendar, const struct calendar_table *table
 	return ret;
 }
 
-static int start(struct calendar *calendar, const struct calendar_table *table, u64 origin)
+static bool too_near(u64 origin)
+{
+	return origin < apic_timer_now() + apic_timer_ns_to_tsc(LEAST_NS);
+}
+
+/* Start at @origin, or with @soon at a moment to which @origin is set. */
+static int start(struct calendar *calendar, const struct calendar_table *table, bool soon,
+		 u64 *origin)
 	__must_hold(&calendar->loading)
 {
 	int ret;
@@ -94,11 +102,24 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	calendar_del_timers(calendar);
 	for (i = 0; i < calendar->n_units; i++)
 		calendar_unit_moor(&calendar->units[i]);
+	/*
+	 * All this may have taken any time, as when CPUs go offline. From here on only interrupts
+	 * hold this task up.
+	 */
+	preempt_disable();
+	if (soon) {
+		*origin = apic_timer_now() + apic_timer_ns_to_tsc(SOON_NS);
+	} else if (too_near(*origin)) {
+		preempt_enable();
+		calendar_disown(calendar);
+		ret = -ETIME;
+		goto out;
+	}
 	raw_spin_lock_irq(&calendar->lock);
 	calendar->running = true;
 	calendar->starting = true;
 	calendar->table = table;
-	calendar->origin = origin;
+	calendar->origin = *origin;
 	calendar->base = 0;
 	WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
 	calendar->overruns = 0;
@@ -109,14 +130,15 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	else if (!calendar_outside_usable(calendar))
 		ret = -ENXIO;
 	else
-		ret = arm_all(calendar, table, origin);
+		ret = arm_all(calendar, table, *origin);
+	preempt_enable();
 
 	raw_spin_lock_irq(&calendar->lock);
 	calendar->starting = false;
 	if (!ret && !calendar->running)
 		ret = -ECANCELED;
 	if (!ret)
-		trace_apic_calendar_start(table->number, origin);
+		trace_apic_calendar_start(table->number, *origin);
 	raw_spin_unlock_irq(&calendar->lock);
 	if (ret)
 		calendar_stop_by_task(calendar, -ECANCELED);
@@ -183,8 +205,8 @@ static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
 long calendar_start(struct calendar *calendar, void __user *argument)
 {
 	struct apic_calendar_start a;
-	u64 tsc, now;
 	u32 usize;
+	u64 tsc;
 	int ret;
 
 	ret = prepare(calendar, &a, argument, &usize, &tsc);
@@ -194,16 +216,13 @@ long calendar_start(struct calendar *calendar, void __user *argument)
 		return ret;
 	if (mutex_lock_interruptible(&calendar->loading))
 		return -ERESTARTSYS;
-	now = apic_timer_now();
 	/* Check @when, not @tsc: a moment before TSC 0 is converted to 0. */
-	if (!a.when)
-		tsc = now + apic_timer_ns_to_tsc(SOON_NS);
-	if (tsc < now + apic_timer_ns_to_tsc(LEAST_NS))
+	if (a.when && too_near(tsc))
 		ret = -ETIME;
 	else if (!calendar_outside_usable(calendar))
 		ret = -ENXIO;
 	else
-		ret = start(calendar, calendar->tables[a.table], tsc);
+		ret = start(calendar, calendar->tables[a.table], !a.when, &tsc);
 	mutex_unlock(&calendar->loading);
 	if (ret)
 		return ret;

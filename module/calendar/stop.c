@@ -28,7 +28,7 @@
 /* The calendar whose windows a CPU runs. */
 static DEFINE_PER_CPU(struct calendar *, owner);
 
-static void disown(struct calendar *calendar, u32 n)
+static void disown_some(struct calendar *calendar, u32 n)
 {
 	while (n--)
 		cmpxchg(per_cpu_ptr(&owner, calendar->cpus[n].cpu), calendar, NULL);
@@ -49,11 +49,22 @@ int calendar_own(struct calendar *calendar)
 
 	for (i = 0; i < calendar->n_cpus; i++) {
 		if (cmpxchg(per_cpu_ptr(&owner, calendar->cpus[i].cpu), NULL, calendar)) {
-			disown(calendar, i);
+			disown_some(calendar, i);
 			return -EBUSY;
 		}
 	}
 	return 0;
+}
+
+/**
+ * calendar_disown() - undo calendar_own()
+ * @calendar:	the calendar, none of whose CPUs runs it
+ *
+ * Context: Any.
+ */
+void calendar_disown(struct calendar *calendar)
+{
+	disown_some(calendar, calendar->n_cpus);
 }
 
 /**
@@ -160,7 +171,7 @@ static bool stop(struct calendar *calendar, int error)
 	WRITE_ONCE(calendar->stops, calendar->stops + 1);
 	for (i = 0; i < calendar->n_units; i++)
 		stop_unit(&calendar->units[i]);
-	disown(calendar, calendar->n_cpus);
+	calendar_disown(calendar);
 	/* Those who are woken may start the calendar again. */
 	WRITE_ONCE(calendar->urgent, true);
 	calendar_wake_pollers(calendar);

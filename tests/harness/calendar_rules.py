@@ -42,6 +42,7 @@ LAST_CPU = os.cpu_count() - 1
 PLAIN = [(2 * MS, 8 * MS, 0)]
 MODULE = "apic_calendar"
 PULSE = "apic_calendar_pulse"  # the module of functions
+SLOW_OFF = "apic_timer_slow_off"  # has CPUs take long to go offline
 PARAMETERS = Path("/sys/module/apic_calendar/parameters")
 STATS = Path("/sys/kernel/debug/apic_timer/stats")
 INFO = Path("/sys/kernel/debug/apic_timer/info")
@@ -2129,6 +2130,30 @@ def offline() -> None:
                               for unit, had in zip((1, 2, 3), before, strict=True)))  # fmt: skip
 
 
+def hurried() -> None:
+    """START that is held up, as while a CPU goes offline, never begins in the past."""
+    online = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}/online")
+    assert insert("ms=300", module=SLOW_OFF).wait() == 0
+    try:
+        with Calendar() as calendar:
+            calendar.load(MAJOR, PLAIN, [Unit.function_of("a", 0, "step")])
+            for ms in (0, 50):
+                with process(lambda: online.write_text("0")) as pid:
+                    until(lambda pid=pid: state(pid) == "D")
+                    when = ms and time.monotonic_ns() + ms * MS
+                    code = fcntl_error(lambda when=when: calendar.start(0, when, MONOTONIC))
+                    assert ended(pid) == 0
+                assert code == (errno.ETIME if ms else 0), code
+                if not ms:
+                    first = until(lambda: next(calendar.receipts(), None), 20)
+                    calendar.stop()
+                    assert (first.cycle, first.result) == (0, apic_calendar.RAN), first.result
+                online.write_text("1")
+    finally:
+        online.write_text("1")
+        subprocess.run(["rmmod", SLOW_OFF], check=True)
+
+
 def sleeps() -> None:
     """Suspend stops calendars; units, even parked ones, are notified."""
     power, test = Path("/sys/power/state"), Path("/sys/power/pm_test")
@@ -2214,10 +2239,10 @@ def unload() -> None:
     assert not kept(MODULE)
 
 
-def insert(*parameters: str) -> subprocess.Popen:
-    """Load the module of functions."""
+def insert(*parameters: str, module: str = PULSE) -> subprocess.Popen:
+    """Load a module, by default that of functions."""
     modules = next(path for path in (Path("/modules"), Path("/dev/shm/modules")) if path.is_dir())
-    return subprocess.Popen(["insmod", modules / f"{PULSE}.ko", *parameters])
+    return subprocess.Popen(["insmod", modules / f"{module}.ko", *parameters])
 
 
 def knows(name: str) -> bool:
