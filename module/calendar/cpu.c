@@ -87,8 +87,11 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 		if (cpu->running)
 			cpu->dispatch.expires = max(cpu->dispatch.expires,
 						    cpu->running->timeout + 1);
+		/* A wake-up is measured from when it could begin, as in calendar_cpu_free(). */
 		if (unit->def.kind == APIC_CALENDAR_FUNCTION)
 			cpu->dispatch.flags = APIC_TIMER_EXACT;
+		else
+			cpu->dispatch.expires = max(cpu->dispatch.expires, apic_timer_now());
 	}
 	return here ? add_apic_timer(&cpu->dispatch) :
 		      add_apic_timer_on(&cpu->dispatch, cpu->cpu);

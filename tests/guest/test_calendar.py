@@ -533,6 +533,40 @@ def test_run(program, tmp_path):
     assert result.files["none"] == b"apic-calendar: /good: no table none\n"
 
 
+BEHIND = """\
+unit step cpu 0 function
+unit busy cpu 0 user
+table behind major 1ms
+at 100us run step for 100us
+at 205us run busy for 50us
+"""
+
+
+def test_lead_behind_a_function(program):
+    """The time that a function takes from the gap before a thread is no part of its wake-up."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    parameters = "/sys/module/apic_calendar_pulse/parameters"
+    result = virtual.run(
+        kernel,
+        f"""{LOAD}
+        for ns in 0 97000; do
+            echo $ns >{parameters}/grind_ns
+            apic-calendar run /behind 1 >/tmp/out
+            put $ns </tmp/out
+        done
+        {UNLOAD}""",
+        modules=[build.find_ko(built, name) for name in demo_calendar.MODULES], timeout=300,
+        files={"usr/bin/apic-calendar": program, "behind": BEHIND.encode()},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    lines = {ns: result.files[ns].decode().splitlines()[-1].split() for ns in ("0", "97000")}
+    print(lines)
+    assert all(line[0] == "busy" and int(line[1]) >= 900 for line in lines.values())
+    # The thread is woken as early as can be, but not as early as the parameter lead_max_ns allows.
+    assert float(lines["97000"][-1]) < 20
+
+
 def test_layout():
     """The structures in user/apic_calendar.py match those of the header."""
     import apic_calendar

@@ -8,6 +8,7 @@
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/processor.h>
 #include <linux/slab.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -21,6 +22,10 @@ MODULE_PARM_DESC(leave, "leave the functions registered");
 static bool fail;
 module_param(fail, bool, 0644);
 MODULE_PARM_DESC(fail, "fail to load, as soon as this is N again");
+
+static unsigned int grind_ns;
+module_param(grind_ns, uint, 0644);
+MODULE_PARM_DESC(grind_ns, "time that step takes, in ns");
 
 /* TSC at first instructions, and their number. */
 static u64 *starts;
@@ -39,6 +44,10 @@ static void pulse(unsigned long long now, unsigned long data)
 
 static void step(unsigned long long now, unsigned long data)
 {
+	u64 until = now + apic_timer_ns_to_tsc(READ_ONCE(grind_ns));
+
+	while (rdtsc() < until)
+		cpu_relax();
 }
 
 static struct apic_calendar_function functions[] = {
