@@ -24,8 +24,12 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 	task = unit->task;
 	if (task && (!only || task == only)) {
 		if (unit->cpu->running == unit) {
-			calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
+			/* UNBIND ends a window as WAIT does. A thread may die before it runs. */
+			calendar_window_ends(unit, unit->state == CALENDAR_RUNS ?
+					     APIC_CALENDAR_RAN : APIC_CALENDAR_NEVER_RAN,
+					     apic_timer_now());
 			del_apic_timer(&unit->cpu->timeout);
+			calendar_cpu_free(unit->cpu);
 		}
 		calendar_over_no_more(unit);
 		/* It may be parked, but does not wait in a call, which would hold the file. */

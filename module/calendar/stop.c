@@ -122,6 +122,7 @@ static void stop_unit(struct calendar_unit *unit)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	unit->skip = false;
 	if (unit->state == CALENDAR_WAITING || unit->state == CALENDAR_PARKED) {
 		calendar_unit_wake(unit);
 	} else if (unit->state == CALENDAR_OVER && unit->def.kind == APIC_CALENDAR_USER) {

@@ -828,6 +828,59 @@ def skipped() -> None:
             assert 1 <= found.skipped <= found.overran
 
 
+def renewed() -> None:
+    """A window that an overrun has cost is not lost when the calendar is stopped before it."""
+    with Calendar() as calendar:
+        calendar.load(20_000 * MS, PLAIN, [Unit.user("a", 0, apic_calendar.SKIP)])
+
+        def late() -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            while not counts(calendar).overran:
+                pass
+            while True:
+                with contextlib.suppress(OSError):
+                    calendar.wait(0)
+
+        with process(late) as pid:
+            until(lambda: counts(calendar).tid and state(pid) == "S")
+            calendar.start()
+            until(lambda: counts(calendar).overran)
+            calendar.stop()
+            until(lambda: state(pid) == "S")
+            calendar.start()
+            until(lambda: counts(calendar).run > 1 or counts(calendar).skipped, 20)
+            results = [r.result for r in calendar.receipts()]
+            assert results == [apic_calendar.TIMED_OUT, apic_calendar.RAN], results
+
+
+def vacated() -> None:
+    """UNBIND in a window ends it as WAIT does, and leaves its rest to the next wake-up."""
+    gap = int((PARAMETERS / "gap_ns").read_text())
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(2 * MS, 8 * MS, 0), (10 * MS + gap, 4 * MS, 1)],
+                      [Unit.user("a", LAST_CPU), Unit.user("b", LAST_CPU)])  # fmt: skip
+
+        def leaves() -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            calendar.unbind(0)
+
+        def follows() -> None:
+            calendar.bind(1)
+            window = calendar.wait(1)
+            # Until it has learnt, it is woken 10 us before its window.
+            assert window.lead > cycles_of(calendar, gap + gap // 2), window.lead
+
+        with process(leaves) as first, process(follows) as second:
+            until(lambda: all(counts(calendar, u).tid for u in (0, 1)))
+            until(lambda: state(first) == state(second) == "S")
+            calendar.start()
+            assert (ended(first), ended(second)) == (0, 0)
+            receipt = next(calendar.receipts())
+            assert (receipt.unit, receipt.result) == (0, apic_calendar.RAN), receipt.result
+
+
 def degraded() -> None:
     """After the given number of overruns the other table takes over, even on an idle CPU."""
     with Calendar() as calendar:

@@ -384,8 +384,8 @@ struct apic_calendar_status {
  * @woken:	TSC when the interrupt was handled
  * @resumed:	TSC when the thread ran again, or the function was called
  * @began:	@began of the thread's next call, 0: unknown
- * @ended:	TSC when the thread called again or was timed out, or when the function
- *		returned
+ * @ended:	TSC when the thread called WAIT or UNBIND, or was timed out, or when the
+ *		function returned
  * @cycle:	major cycle since START
  * @entry:	entry of the table, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
  * @unit:	the unit, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
