@@ -4,7 +4,7 @@
  * <uapi/linux/apic_calendar.h>.
  *
  *	static struct apic_calendar_function pulse = {
- *		.name = "pulse", .function = toggle, .owner = THIS_MODULE,
+ *		.name = "pulse", .function = toggle,
  *	};
  *
  *	ret = apic_calendar_register(&pulse);
@@ -35,33 +35,35 @@ struct module;
  *		stopped.
  * @data:	passed to @function
  * @flags:	APIC_CALENDAR_IN_THREAD
- * @owner:	THIS_MODULE, which stays loaded as long as a calendar uses the function
  */
 struct apic_calendar_function {
 	const char *name;
 	void (*function)(unsigned long long now, unsigned long data);
 	unsigned long data;
 	unsigned int flags;
-	struct module *owner;
 
 	/* private: */
+	struct module *owner;
 	struct list_head node;
 	unsigned int users;
 };
 
 /*
- * Register and unregister; task context. Calendars can use a function once @owner's init function
- * has returned 0. Unregister in @owner's exit function at the latest, and in an init function that
- * fails. What is registered after that is unregistered, and the kernel log names @owner and the
+ * Register and unregister; task context. The module that registers a function owns it, and stays
+ * loaded as long as a calendar uses it. Calendars can use it once the module's init function has
+ * returned 0. Unregister in the module's exit function at the latest, and in an init function that
+ * fails. What is registered after that is unregistered, and the kernel log names the module and the
  * function. That is a safety net, not an interface. Return:
  *   0		done
  *   -EEXIST	the name is taken, or the function is registered already
- *   -EBUSY	unregister: a calendar uses the function; cannot happen in @owner's init and exit
- *		functions
+ *   -EBUSY	unregister: a calendar uses the function; cannot happen in the module's init and
+ *		exit functions
  *   -ENOENT	unregister: the function is not registered
  *   -EINVAL	no name, a name that is too long, no function, or unknown flags
  */
-int apic_calendar_register(struct apic_calendar_function *function);
+#define apic_calendar_register(function)	__apic_calendar_register(function, THIS_MODULE)
+
+int __apic_calendar_register(struct apic_calendar_function *function, struct module *owner);
 int apic_calendar_unregister(struct apic_calendar_function *function);
 
 #endif /* _LINUX_APIC_CALENDAR_H */

@@ -43,13 +43,14 @@ static bool is_kind(const struct apic_calendar_function *function, u32 kind)
 }
 
 /**
- * apic_calendar_register() - let calendars call a function
+ * __apic_calendar_register() - let calendars call a function
  * @function:	the function; its memory must stay valid until it is unregistered
+ * @owner:	THIS_MODULE, which apic_calendar_register() passes
  *
  * Context: Task. Sleeps.
  * Return: 0, -EEXIST or -EINVAL, see <linux/apic_calendar.h>.
  */
-int apic_calendar_register(struct apic_calendar_function *function)
+int __apic_calendar_register(struct apic_calendar_function *function, struct module *owner)
 {
 	int ret = 0;
 
@@ -61,13 +62,14 @@ int apic_calendar_register(struct apic_calendar_function *function)
 	if (find(function->name)) {
 		ret = -EEXIST;
 	} else {
+		function->owner = owner;
 		function->users = 0;
 		list_add_tail(&function->node, &functions);
 	}
 	mutex_unlock(&functions_lock);
 	return ret;
 }
-EXPORT_SYMBOL_GPL(apic_calendar_register);
+EXPORT_SYMBOL_GPL(__apic_calendar_register);
 
 /**
  * apic_calendar_unregister() - undo apic_calendar_register()

@@ -51,12 +51,9 @@ static void step(unsigned long long now, unsigned long data)
 }
 
 static struct apic_calendar_function functions[] = {
-	{ .name = "pulse", .function = pulse, .owner = THIS_MODULE },
-	{ .name = "step", .function = step, .owner = THIS_MODULE },
-	{
-		.name = "toil", .function = step, .owner = THIS_MODULE,
-		.flags = APIC_CALENDAR_IN_THREAD,
-	},
+	{ .name = "pulse", .function = pulse },
+	{ .name = "step", .function = step },
+	{ .name = "toil", .function = step, .flags = APIC_CALENDAR_IN_THREAD },
 };
 
 static void pulse_exit(void)
