@@ -32,7 +32,9 @@ struct module;
  *		hard interrupt context on the unit's CPU, with interrupts off, under
  *		the rules for handlers in <linux/apic_timer.h>, unless @flags say
  *		otherwise. A function that uses up its budget is counted, not
- *		stopped.
+ *		stopped. Functions that together keep a CPU busy for the parameter
+ *		busy_us of apic_timer are throttled, as any handlers are: windows are
+ *		late or missed then.
  * @data:	passed to @function
  * @flags:	APIC_CALENDAR_IN_THREAD
  */

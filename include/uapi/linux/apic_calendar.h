@@ -334,8 +334,8 @@ struct apic_calendar_query {
  *		there, or it has ended
  * @reserved:	out: 0
  * @run:	out: windows in which the unit ran
- * @missed:	out: windows at whose start the unit was not ready, except those of major cycles
- *		that were passed over
+ * @missed:	out: windows at whose start the unit was not ready, or that the dispatcher came
+ *		too late for, except those of major cycles that were passed over
  * @never_ran:	out: windows in which the unit was ready but did not get the CPU
  * @overran:	out: windows whose budget the unit used up
  * @late_breaks: out: windows of @overran in which the unit did not stop in time; none with
@@ -371,7 +371,7 @@ struct apic_calendar_status {
 /* &struct apic_calendar_receipt.result: outcome of a window. */
 #define APIC_CALENDAR_RAN	0	/* ended within the budget */
 #define APIC_CALENDAR_TIMED_OUT	1	/* used up the budget */
-#define APIC_CALENDAR_MISSED	2	/* the unit was not ready */
+#define APIC_CALENDAR_MISSED	2	/* the unit was not ready, or the dispatcher was late */
 #define APIC_CALENDAR_NEVER_RAN	3	/* the unit was ready, but did not get the CPU */
 #define APIC_CALENDAR_SKIPPED	4	/* %APIC_CALENDAR_SKIP */
 #define APIC_CALENDAR_STOPPED	5	/* the calendar stopped within it */
