@@ -134,8 +134,13 @@ struct apic_calendar_entry {
  *		none
  *
  * Errors: -EINVAL with @reason; with %APIC_CALENDAR_OK: unknown flags, or units with a later
- * table; -ENOENT: a function was unregistered meanwhile; -ENOSPC: too many tables; -ENOMEM;
- * -E2BIG, -EFAULT.
+ * table; -ENOENT: a function was unregistered meanwhile; -ENOSPC: too many tables; -EINTR: a
+ * signal was handled while the call waited for another one of the file, and its action has no
+ * SA_RESTART: nothing was loaded; -ENOMEM; -E2BIG, -EFAULT.
+ *
+ * Times in ns are converted at once. The kernel may refine its value of the TSC's rate once, a
+ * second or two after boot, by less than 1 %: a table that was loaded before that should be
+ * loaded again.
  */
 struct apic_calendar_load {
 	__u32 size;
@@ -171,9 +176,10 @@ struct apic_calendar_load {
  * the calendar is running, or another one uses one of its CPUs; SWITCH: an earlier
  * switch is still pending; -ESRCH: SWITCH: the calendar is not running; -ENODEV: a CPU
  * has no timer; -ENXIO: the TSCs of the CPUs are not comparable; -EAGAIN: the machine
- * is about to sleep; -ECANCELED: START: the calendar was stopped meanwhile; -EPERM: the
- * caller lacks CAP_SYS_NICE; -ESTALE: the present epoch is not @epoch; -EINVAL: no such
- * table or clock, or the moment is years ahead.
+ * is about to sleep; -ECANCELED: START: the calendar was stopped meanwhile; -EINTR: START:
+ * as for LOAD, nothing was started; -EPERM: the caller lacks CAP_SYS_NICE; -ESTALE: the
+ * present epoch is not @epoch; -EINVAL: no such table or clock, or the moment is years
+ * ahead.
  */
 struct apic_calendar_start {
 	__u32 size;
@@ -216,13 +222,17 @@ struct apic_calendar_stop {
  * the unit already has a thread, perhaps one that has not quite ended or is in UNBIND, or the
  * thread has a unit; -EPERM: the caller lacks CAP_SYS_NICE; -ENOENT: no table is loaded;
  * -EINVAL: no such unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE;
- * UNBIND: -ESRCH: the caller is not the unit's thread; -ENOENT, -EINVAL: likewise.
+ * UNBIND: -ESRCH: the caller is not the unit's thread; -ENOENT, -EINVAL: likewise. Both:
+ * -EINTR: as for LOAD. Nothing was done, and the thread still has the unit, or has none: call
+ * again.
  *
  * A thread should call UNBIND before it ends. If it does not, and ends in its last window or
  * later, the unit may become free only a moment after pthread_join() has returned.
  *
- * BIND and START do not check the thread's cpuset. If the cpuset is changed afterwards,
- * it moves the thread to its own CPUs.
+ * BIND and START do not check the thread's cpuset. If the cpuset is changed afterwards, or one
+ * of its CPUs goes offline or online, it moves the thread to its own CPUs; the next START
+ * moves it back. Nor does BIND ask for a real-time budget of the thread's cgroup, in kernels
+ * with CONFIG_RT_GROUP_SCHED: where there is none, the thread does not run.
  */
 struct apic_calendar_bind {
 	__u32 size;

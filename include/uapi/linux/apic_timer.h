@@ -183,8 +183,9 @@ struct apic_timer_sleep {
  * counts several.
  *
  * Errors: as for %APIC_TIMER_SLEEP, except -ETIME: if the moment has passed, the timer
- * expires at once. After an error other than -EINVAL, -E2BIG and -ESTALE, the timer may
- * be disarmed.
+ * expires at once. After an error other than -EINVAL, -E2BIG, -ESTALE and -EINTR, the timer
+ * may be disarmed. -EINTR: a signal was handled while another ARM of the file was under way,
+ * and its action has no SA_RESTART.
  */
 struct apic_timer_arm {
 	__u32 size;
