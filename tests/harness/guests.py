@@ -20,6 +20,8 @@ from machines import TABLE, Boot, Machine, Outcome, Pool, Section, Share, boot, 
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
+# Machines that a test of this run judges as a whole: see the fixture `boots`.
+JUDGED = pytest.StashKey[set[Machine]]()
 TESTS = Path(__file__).resolve().parents[1]
 OUTPUT = TESTS.parent / "build/matrix.json"
 FLAKY = TESTS.parent / "build/flaky.json"
@@ -117,6 +119,8 @@ def pytest_collection_finish(session):
     sections = [item.callspec.params.get("guest") for item in owners]
     session.config.stash[POOL].plan(filter(None, sections), owners.values())
     session.config.stash[OWNERS] = {item.nodeid: machine for item, machine in owners.items()}
+    session.config.stash[JUDGED] = {machine for item, machine in owners.items()
+                                    if "boots" in item.fixturenames}  # fmt: skip
 
 
 def pytest_runtest_setup(item):
@@ -191,14 +195,20 @@ def _get(pool: Pool, share: Share) -> Boot:
 
 @pytest.fixture
 def guest(request) -> Outcome:
-    """Outcome of the test's section. A machine lost before its end is an error."""
+    """Outcome of the test's section. A machine lost before its end is an error.
+
+    So is any other fault of a machine that no test judges as a whole: of a boot for a second try,
+    and of each one if that test is not among those chosen, or the machine is not in the table.
+    """
     section = request.param
-    pool = request.config.stash[POOL]
+    pool, again = request.config.stash[POOL], second_try.begun(request)
     share = pool.share(section)
-    found = pool.again(share, section) if second_try.begun(request) else _get(pool, share)
+    found = pool.again(share, section) if again else _get(pool, share)
     second_try.saw(request, found.kernel_log)
     outcome = found.outcome(section)
     second_try.saw(request, outcome.output)
+    if again or section.machine not in request.config.stash[JUDGED]:
+        found.judge()
     return outcome
 
 

@@ -220,6 +220,7 @@ class Boot:
     def __init__(self, seconds: float, result: Result | None, lost: LostVM | None):
         self.seconds = seconds  # wall time
         self._result, self.lost = result, lost
+        self._judged = False
         self._text = result.output if result else lost.console
 
     @property
@@ -232,6 +233,15 @@ class Boot:
         if self.lost:
             raise self.lost
         return self._result
+
+    def judge(self) -> None:
+        """Check the machine as a whole, for a test whose section it ran, but only once.
+
+        What is wrong with it need not be that section's fault: one failed test is enough.
+        """
+        if not self._judged:
+            self._judged = True
+            self.result().check()
 
     def outcome(self, section: Section) -> Outcome:
         """Return the outcome of a section; LostVM if the machine was lost before its end."""

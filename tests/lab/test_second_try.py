@@ -1,6 +1,7 @@
 """Failed tests get a second try, and lost machines a second boot; nothing is booted here."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -183,14 +184,14 @@ def test_late():
 """
 
 
-def test_second_tries_are_counted(tmp_path):
-    """A nested pytest shows build/flaky.json, the count at the end, the budget and the option."""
-    for directory in ("tests", "tests/harness", "tests/lab"):
+@pytest.fixture
+def nested(tmp_path):
+    """Return a function that runs pytest on a tree with this harness: its status and output."""
+    for directory in ("tests", "tests/harness", "tests/lab", "tests/guest"):
         (tmp_path / directory).mkdir()
     shutil.copy(TESTS / "conftest.py", tmp_path / "tests")
     for file in (TESTS / "harness").glob("*.py"):
         shutil.copy(file, tmp_path / "tests/harness")
-    (tmp_path / "tests/lab/test_inner.py").write_text(INNER)
     directories = (TESTS.parent / "tools", tmp_path / "tests/harness")
     paths = f"pythonpath={shlex.join(map(str, directories))}"
 
@@ -200,20 +201,101 @@ def test_second_tries_are_counted(tmp_path):
         done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
+    return run
+
+
+def test_second_tries_are_counted(nested, tmp_path):
+    """A nested pytest shows build/flaky.json, the count at the end, the budget and the option."""
+    (tmp_path / "tests/lab/test_inner.py").write_text(INNER)
+
     def runs() -> list[dict]:
         return json.loads((tmp_path / "build/flaky.json").read_text())
 
-    status, text = run("tests")
+    status, text = nested("tests")
     assert status == 0 and "second tries: 1\n" in text, text
     ((first,),) = [run["second"] for run in runs()]
     assert first["test"] == "tests/lab/test_inner.py::test_late"
     assert first["failed"][0] == "AssertionError: too late"
     assert runs()[0]["tests"] == 1
 
-    status, text = run("tests", "-k", "late")  # a part of the tests does not count
+    status, text = nested("tests", "-k", "late")  # a part of the tests does not count
     assert status == 0 and [run["whole"] for run in runs()] == [True, False], text
-    status, text = run("tests")
+    status, text = nested("tests")
     assert status == 1 and "test_late needed a second try in 2 of 2 runs" in text, text
 
-    status, text = run("tests", "--no-second-try")
+    status, text = nested("tests", "--no-second-try")
     assert status == 1 and "1 failed" in text and "second tries: none" in text, text
+
+
+# Takes each boot's status of all sections, and its kernel log, from a file.
+BOOTS = r"""
+import json
+from pathlib import Path
+
+import guests
+from lab.base.errors import LostVM
+from lab.engines import splats
+from lab.engines.result import Result
+from machines import Boot, Pool
+
+FILE = Path(__file__).with_name("boots.json")
+
+
+def boot(machine, sections):
+    (status, log), *rest = json.loads(FILE.read_text())
+    FILE.write_text(json.dumps(rest))
+    text = "".join(f"@begin@ {s.name}\n@end@ {s.name} {status}\n" for s in sections)
+    if "panic" in log:
+        return Boot(1, None, LostVM("no verdict", text + log))
+    return Boot(1, Result("splat" if splats.find(log) else "ok", text, log, ""), None)
+
+
+def pytest_collection_modifyitems(config):
+    config.stash[guests.POOL] = Pool(boot, prepare=lambda machines: None)
+"""
+SECTIONS = """
+import pytest
+from machines import TABLE
+
+
+@pytest.mark.guest(TABLE[:1], "true")
+def test_one(guest):
+    guest.ok()
+
+
+@pytest.mark.guest(TABLE[:1], "true")
+def test_other(guest):
+    guest.ok()
+
+
+@pytest.mark.parametrize("machine", TABLE[:1], ids=lambda m: m.id)
+def test_whole_machine(boots, machine):
+    for boot in boots:
+        boot.result().check()
+"""
+CLEAN, SPLAT, PANIC = "all is well", "WARNING: possible circular locking", "Kernel panic"
+
+
+@pytest.mark.parametrize("chosen, boots, ended", [
+    ("one", [(0, CLEAN)], "1 passed"),
+    ("one", [(0, SPLAT)], "1 error"),
+    ("one", [(0, PANIC)], "1 error"),
+    # One report is enough, and the test of the machine itself has it, if it is among those chosen.
+    ("one or other", [(0, SPLAT)], "1 passed, 1 error"),
+    ("", [(0, SPLAT)], "1 failed, 2 passed"),
+    # A loss without a complaint has a second try, whose boot is judged too.
+    ("one", [(0, "panic"), (0, CLEAN)], "1 passed, 1 rerun"),
+    ("one", [(0, "panic"), (0, "panic")], "1 error, 1 rerun"),
+    ("one or whole", [(1, CLEAN), (0, CLEAN)], "2 passed, 1 rerun"),
+    ("one or whole", [(1, CLEAN), (0, SPLAT)], "1 passed, 1 error, 1 rerun"),
+    ("one or whole", [(1, CLEAN), (0, PANIC)], "1 passed, 1 error, 1 rerun"),
+])  # fmt: skip
+def test_each_boot_is_judged(nested, tmp_path, chosen, boots, ended):
+    (tmp_path / "tests/guest/conftest.py").write_text(BOOTS)
+    (tmp_path / "tests/guest/test_inner.py").write_text(SECTIONS)
+    (tmp_path / "tests/guest/boots.json").write_text(json.dumps(boots))
+    status, text = nested("tests", "-k", chosen)
+    summary = text.rstrip().splitlines()[-1]
+    assert f"{ended} in " in re.sub(r", \d+ deselected|, \d+ warnings?", "", summary), text
+    assert status == ("failed" in ended or "error" in ended), text
+    assert json.loads((tmp_path / "tests/guest/boots.json").read_text()) == []

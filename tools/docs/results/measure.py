@@ -180,11 +180,11 @@ def measure_torture(*, short: bool) -> None:
              "fates": torture.fates(result)}]  # fmt: skip
     shaper_goals.TORTURED.unlink(missing_ok=True)
     packets = "" if short else str(shaper_goals.PACKETS)
-    subprocess.run([sys.executable, "-m", "pytest", "tests/guest/test_shaper_torture.py",
-                    "--matrix", "-q", "--no-second-try",
-                    "-k", f"test_all_arrive and {TORTURED_SERIES}-{TORTURED_CPUS}cpu"],
-                   cwd=TREE, env={**os.environ, "PACKETS": packets})  # fmt: skip
-    if not shaper_goals.TORTURED.exists():
+    ran = subprocess.run([sys.executable, "-m", "pytest", "tests/guest/test_shaper_torture.py",
+                          "--matrix", "-q", "--no-second-try",
+                          "-k", f"test_all_arrive and {TORTURED_SERIES}-{TORTURED_CPUS}cpu"],
+                         cwd=TREE, env={**os.environ, "PACKETS": packets})  # fmt: skip
+    if ran.returncode or not shaper_goals.TORTURED.exists():
         raise SystemExit("the torture of the shaper has failed")
     rows.append(
         {"bench": "torture/shaper", **same, **json.loads(shaper_goals.TORTURED.read_text())}
