@@ -1,12 +1,48 @@
-"""QEMU ends when virtme-ng ends, for any reason."""
+"""A guest with several CPUs ends in every case, and its whole kernel log is judged."""
 
 import os
 import subprocess
 import time
 
 import pytest
-from lab.engines import smp
+from lab.engines import sleeper, smp, splats
 from lab.engines.options import Guest
+from lab.kernels import kernels
+
+BEGINNING = "[    0.000000] Linux version 6.1.0-56-amd64\n[    0.000000] Command line: nokaslr\n"
+# As many bytes as the torture prints in hours.
+TALKATIVE = """
+echo on >/proc/sys/kernel/printk_devkmsg
+echo '<4>WARNING: an early one' >/dev/kmsg
+line=$(printf '%0900d' 0)
+i=0
+while [ $i -lt 400 ]; do
+    echo "<7>$line" >/dev/kmsg
+    i=$((i + 1))
+done
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", [smp, sleeper], ids=["smp", "sleeper"])
+def test_splat_before_a_long_log(engine):
+    """The kernel keeps the first lines of a log that is longer than its usual buffer."""
+    result = engine.run(kernels.ensure("6.1"), TALKATIVE)
+    assert result.verdict == "splat in the kernel log"
+    assert len(result.kernel_log) > 300_000 and splats.find(result.kernel_log)
+
+
+@pytest.mark.parametrize("log, verdict", [
+    (BEGINNING + "[  9.000000] later\n", "ok"),
+    ("[  9.000000] later\n" * 100, "the kernel log is not whole: a splat may be lost"),
+    ("", "the kernel log is not whole: a splat may be lost"),
+])  # fmt: skip
+def test_log_without_its_beginning(tmp_path, log, verdict):
+    for name, text in {"verdict": "ok", "dmesg": log, "output": ""}.items():
+        (tmp_path / "lab").mkdir(exist_ok=True)
+        (tmp_path / "lab" / name).write_text(text)
+    assert smp._result(tmp_path, "", "").verdict == verdict
+    assert splats.judge("exit status 1", log) == "exit status 1"
 
 
 @pytest.mark.parametrize("end", ["exit 1", "kill -9 $$", "sleep 100"])

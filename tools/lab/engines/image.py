@@ -66,7 +66,7 @@ def result(console: Path, data: Path, files: dict[str, bytes], reason: str) -> R
     if not found or not verdict.endswith("\n"):
         raise LostVM(reason, *texts)
     log = files.pop("dmesg", b"").decode(errors="replace")
-    return Result(verdict.strip(), output, log, texts[0], files)
+    return Result(splats.judge(verdict.strip(), log), output, log, texts[0], files)
 
 
 def _text(path: Path) -> str:

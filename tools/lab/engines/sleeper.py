@@ -5,8 +5,10 @@ unmapped. The kernel decompresses itself: QEMU would load an ELF kernel into mem
 The root is the initramfs, because virtio-9p does not survive a sleep.
 """
 
+from dataclasses import replace
+
 from ..kernels.kernels import Kernel
-from . import diskless, qemu
+from . import diskless, qemu, splats
 from .options import Guest, engine
 from .result import Result
 
@@ -21,4 +23,5 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     busybox's ``rtcwake`` puts it to sleep (``-m mem``) and wakes it. From suspend to idle, only the
     guest itself can wake.
     """
+    guest = replace(guest, append=f"{splats.LONG_LOG} {guest.append}")
     return diskless.run(kernel, script, guest, qemu.real_time("pc", CPU), boot=kernel.vmlinuz)

@@ -63,7 +63,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
             *(X2APIC if guest.x2apic else []),
             *guest.devices,
         ]
-        parameters = f"{PARAMETERS} {guest.append}"
+        parameters = f"{PARAMETERS} {splats.LONG_LOG} {guest.append}"
         if guest.x2apic:
             parameters += " intel_iommu=on"
         if kernel.has("CONFIG_PROVE_RAW_LOCK_NESTING"):
@@ -166,4 +166,5 @@ def _result(home: Path, console: str, reason: str) -> Result:
         raise LostVM(reason, console, text("output"))
     every = sorted(p for p in (home / "files").rglob("*") if p.is_file())
     files = {str(p.relative_to(home / "files")): p.read_bytes() for p in every}
-    return Result(verdict, text("output"), text("dmesg"), console, files)
+    log = text("dmesg")
+    return Result(splats.judge(verdict, log), text("output"), log, console, files)
