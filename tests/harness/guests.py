@@ -16,6 +16,7 @@ import pytest
 import second_try
 import times
 from lab.base import progress
+from lab.engines import smp
 from machines import TABLE, Boot, Machine, Outcome, Pool, Section, Share, boot, needed_by
 
 POOL = pytest.StashKey[Pool]()
@@ -30,6 +31,7 @@ FLAKY = TESTS.parent / "build/flaky.json"
 QUICK = next(machine for machine in TABLE if machine.engine == "virtual")
 QUICK_BRIEF = next(machine for machine in TABLE if machine.real_time and machine.cpus == 2)
 OVER = pytest.StashKey[list[str]]()
+BOOTS = pytest.StashKey[second_try.Boots]()
 
 
 def pytest_configure(config):
@@ -40,10 +42,13 @@ def pytest_configure(config):
     config.stash[POOL] = Pool(
         partial(boot, seed=config.option.seed), expected=times.expected(), took=times.took()
     )
+    config.stash[BOOTS] = second_try.Boots(config.option.no_second_try)
+    smp.ask_again.append(config.stash[BOOTS].ask)
 
 
 def pytest_unconfigure(config):
     config.stash[POOL].close()
+    smp.ask_again.remove(config.stash[BOOTS].ask)
 
 
 def pytest_generate_tests(metafunc):
@@ -138,6 +143,8 @@ def pytest_sessionfinish(session):
     owners = config.stash[OWNERS]
     second = [second_try.entry(report.nodeid, owners.get(report.nodeid), report.longreprtext)
               for report in reporter.getreports("rerun")]  # fmt: skip
+    if not config.stash[BOOTS].strict:
+        second += config.stash[BOOTS].again
     whole = is_whole(session)
     runs = second_try.record(FLAKY, second, session.testscollected, whole)
     if whole:
@@ -161,7 +168,7 @@ def is_whole(session) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    second_try.tell(terminalreporter, config.stash.get(OVER, []))
+    second_try.tell(terminalreporter, config.stash[BOOTS], config.stash.get(OVER, []))
     _tell_times(terminalreporter, config.stash[POOL])
     if not config.option.matrix or OWNERS not in config.stash:
         return

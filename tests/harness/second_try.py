@@ -16,6 +16,10 @@ list of runs with
 
 and a run fails if its second tries exceed the budget, see `Budget`. With --no-second-try there are
 none.
+
+A guest whose kernel does not come up is started again by its engine, before anything of ours is
+loaded: see smp.py. That counts as a second try of the test "boot of RELEASE". With --no-second-try
+only stock kernels have it, because QEMU's threads hang now and then; the end of a run names them.
 """
 
 import datetime
@@ -29,7 +33,9 @@ from pathlib import Path
 import pytest
 from lab.base.errors import LabError, LostVM
 from lab.engines import hibernator, smp, splats, successor
+from lab.engines.options import Guest
 from lab.kernels import patched
+from lab.kernels.kernels import Kernel
 from machines import Machine, needed_by
 
 # Output of a machine that rules out a second try.
@@ -64,6 +70,27 @@ class Budget:
                 found.append(f"{test} needed a second try in {times} of {len(second)} runs; "
                              f"the budget is {self.of_one_test}")  # fmt: skip
         return found
+
+
+class Boots:
+    """The guests that their engine has started again, as entries of build/flaky.json.
+
+    strict: there are no second tries
+    """
+
+    def __init__(self, strict: bool):
+        self.strict = strict
+        self.again: list[dict] = []
+
+    def ask(self, kernel: Kernel, guest: Guest, reason: str) -> bool:
+        """Tell whether a guest may be started again, and note it."""
+        if self.strict and not kernel.stock:
+            return False
+        cpus = f"{guest.cpus} CPU{'s' * (guest.cpus > 1)}"
+        how = ", ".join(filter(None, [kernel.release, cpus, guest.append]))
+        entry = {"test": f"boot of {how}", "kernel": kernel.release, "failed": [reason]}
+        self.again.append(entry)
+        return True
 
 
 def allow(items: Iterable[pytest.Item]) -> None:
@@ -147,7 +174,7 @@ def _latest(runs: list[dict]) -> list[dict]:
     return kept[::-1]
 
 
-def tell(terminalreporter, over: list[str]) -> None:
+def tell(terminalreporter, boots: Boots, over: list[str]) -> None:
     """Print the failures of first tries that a second one followed, and their number."""
     reports = terminalreporter.getreports("rerun")
     if reports:
@@ -155,6 +182,9 @@ def tell(terminalreporter, over: list[str]) -> None:
     for report in reports:
         terminalreporter.write_line(report.nodeid)
         terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-30:]))
-    terminalreporter.write_line(f"second tries: {len(reports) or 'none'}")
+    for entry in boots.again:
+        terminalreporter.write_line(f"booted again: {entry['test']}: {entry['failed'][0]}")
+    tries = len(reports) + (0 if boots.strict else len(boots.again))
+    terminalreporter.write_line(f"second tries: {tries or 'none'}")
     for line in over:
         terminalreporter.write_line(f"FAILED {line}", red=True)

@@ -227,6 +227,40 @@ def test_second_tries_are_counted(nested, tmp_path):
     assert status == 1 and "1 failed" in text and "second tries: none" in text, text
 
 
+BOOTED = """
+from pathlib import Path
+
+from lab.engines import smp
+from lab.engines.options import Guest
+from lab.kernels.kernels import Kernel
+
+
+def test_boots():
+    for room, release in (("kernels", "6.1.0"), ("patched", "6.1.192-patched")):
+        kernel = Kernel("6.1", release, Path("/cache", room, release), Path("/none"))
+        smp.may_boot_again(kernel, Guest(cpus=2, append="noapic"), "", "no verdict within 240 s")
+"""
+
+
+def test_repeated_boots_are_counted(nested, tmp_path):
+    """They are second tries; without these only stock kernels have them, because of QEMU."""
+    (tmp_path / "tests/lab/test_inner.py").write_text(BOOTED)
+    stock, patched = (
+        f"booted again: boot of {release}, 2 CPUs, noapic: no verdict within 240 s\n"
+        for release in ("6.1.0", "6.1.192-patched")
+    )
+    status, text = nested("tests")
+    assert status == 0 and stock + patched + "second tries: 2\n" in text, text
+    (run,) = json.loads((tmp_path / "build/flaky.json").read_text())
+    assert [entry["kernel"] for entry in run["second"]] == ["6.1.0", "6.1.192-patched"]
+
+    status, text = nested("tests", "--no-second-try")
+    assert status == 0 and stock + "second tries: none\n" in text and patched not in text, text
+
+    status, text = nested("tests")
+    assert status == 1 and "boot of 6.1.0, 2 CPUs, noapic needed a second try in 2 of" in text, text
+
+
 # Takes each boot's status of all sections, and its kernel log, from a file.
 BOOTS = r"""
 import json

@@ -5,11 +5,13 @@ import subprocess
 import time
 
 import pytest
+from lab.base.errors import LostVM
 from lab.engines import sleeper, smp, splats
 from lab.engines.options import Guest
 from lab.kernels import kernels
 
 BEGINNING = "[    0.000000] Linux version 6.1.0-56-amd64\n[    0.000000] Command line: nokaslr\n"
+LOCKUP = "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [insmod:102]"
 # As many bytes as the torture prints in hours.
 TALKATIVE = """
 echo on >/proc/sys/kernel/printk_devkmsg
@@ -43,6 +45,33 @@ def test_log_without_its_beginning(tmp_path, log, verdict):
         (tmp_path / "lab" / name).write_text(text)
     assert smp._result(tmp_path, "", "").verdict == verdict
     assert splats.judge("exit status 1", log) == "exit status 1"
+
+
+@pytest.mark.parametrize("console, answer, boots", [
+    ("booting", True, 2),
+    ("booting", False, 1),
+    ("BUG: unable to handle page fault\nbooting", True, 1),
+    ("booting\nKernel panic - not syncing: Attempted to kill init!", True, 1),
+    (f"{LOCKUP}\nCall Trace:\nKernel panic - not syncing: softlockup: hung tasks", True, 2),
+    (f"BUG: unable to handle page fault\n{LOCKUP}", True, 1),
+])  # fmt: skip
+def test_boot_is_repeated_unless_the_kernel_has_a_fault(
+    patch_here, monkeypatch, console, answer, boots
+):
+    """And only if all who count such boots agree."""
+    kernel, begun, asked = kernels.ensure("6.1"), [], []
+
+    def ask(*question):
+        asked.append(question)
+        return answer
+
+    patch_here(smp, "_boot", lambda *_: begun.append(1) or (console, "no verdict within 240 s"))
+    monkeypatch.setattr(smp, "ask_again", [ask])
+    with pytest.raises(LostVM, match="no verdict within 240 s"):
+        smp.run(kernel, "true", cpus=3)
+    assert len(begun) == boots
+    assert [(k, guest.cpus) for k, guest, _ in asked] == [(kernel, 3)] * (boots == 2 or not answer)
+    assert all(("soft lockup" in console) == ("soft lockup" in why) for _, _, why in asked)
 
 
 @pytest.mark.parametrize("end", ["exit 1", "kill -9 $$", "sleep 100"])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,6 +39,10 @@ X2APIC = [
     "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on",
 ]  # fmt: skip
 
+# Functions that get kernel, guest and reason before a guest is started again. It is lost if one of
+# them returns False.
+ask_again: list[Callable[[Kernel, Guest, str], bool]] = []
+
 
 @engine(cpus=2, memory=1024, timeout=300, x2apic=False, vendor="", devices=(), follow=None)
 def run(kernel: Kernel, script: str, guest: Guest) -> Result:
@@ -47,7 +52,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     virtual-time guest. All programs of this machine are available; tracefs and debugfs are mounted.
     A failing script or a splat in the kernel log gives a verdict; a guest without a verdict raises
     LostVM. Now and then QEMU's threads hang while a stock kernel boots: a guest that does not reach
-    the script within BOOT seconds is started a second time.
+    the script within BOOT seconds is started a second time, see `may_boot_again`.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
@@ -82,10 +87,25 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
         begun = home / "lab/output"
         boot = BOOT_KASAN if kernel.has("CONFIG_KASAN") else BOOT
         console, reason = _boot(argv, guest, boot, begun)
-        if not begun.exists():
-            say("lab", f"{kernel.release} did not boot, restarting it: {reason}")
+        if not begun.exists() and may_boot_again(kernel, guest, console, reason):
             console, reason = _boot(argv, guest, boot, begun)
         return _result(home, console, reason)
+
+
+def may_boot_again(kernel: Kernel, guest: Guest, console: str, reason: str) -> bool:
+    """Tell whether to start a guest again that has not reached its script; say so.
+
+    Not if its kernel has reported a fault of its own, other than a stall: the guest is lost then.
+    """
+    found = splats.find(console)
+    if found and not splats.is_stall(found[0]):
+        return False
+    if found:
+        reason = f"{reason}: {found[0].strip()}"
+    if not all(ask(kernel, guest, reason) for ask in ask_again):
+        return False
+    say("lab", f"{kernel.release} did not boot, restarting it: {reason}")
+    return True
 
 
 def _vng() -> Path:

@@ -2,6 +2,11 @@
 
 import re
 
+# A CPU or a task does not go on. An emulated CPU may be the cause: it is a thread of this machine.
+_LOCKUP = "soft lockup|hard LOCKUP"
+_RCU = "rcu.*(detected stall|starved for)"
+_HUNG = "INFO: task .* blocked for more than"
+
 # Extended regular expressions and no further syntax, because guests use them with grep -E.
 PATTERNS = [
     r"WARNING: ",
@@ -11,10 +16,10 @@ PATTERNS = [
     r"Call Trace",
     r"[Gg]eneral protection fault",
     r"[Uu]nable to handle",
-    r"rcu.*(detected stall|starved for)",
+    _RCU,
     r"possible recursive|possible circular|possible irq lock|inconsistent lock",
-    r"INFO: task .* blocked for more than",
-    r"soft lockup|hard LOCKUP",
+    _HUNG,
+    _LOCKUP,
     r"list_(add|del) corruption",
     r"refcount_t:",
     r"UBSAN|KASAN|KCSAN",
@@ -49,6 +54,11 @@ def find(log: str) -> list[str]:
     """Return the lines of a kernel log that are splats."""
     every = re.compile("|".join(PATTERNS))
     return [line for line in log.splitlines() if every.search(line)]
+
+
+def is_stall(line: str) -> bool:
+    """Tell whether a splat only says that a CPU or a task does not go on."""
+    return bool(re.search("|".join((_LOCKUP, _RCU, _HUNG)), line))
 
 
 def judge(verdict: str, log: str) -> str:

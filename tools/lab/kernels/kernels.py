@@ -52,6 +52,11 @@ class Kernel:
     vmlinuz: Path
 
     @property
+    def stock(self) -> bool:
+        """Whether it is Debian's, and not built here: see patched.py."""
+        return self.root.parent.name in ("kernels", "clang")
+
+    @property
     def modules(self) -> Path:
         """The kernel's /lib/modules/RELEASE, as a directory of this machine."""
         return self.root / "usr/lib/modules" / self.release
