@@ -1,12 +1,14 @@
 """A cache of the benchmark's samples in virtual time, so that hours of it can be interrupted.
 
 In virtual time a script gives the same samples each time. They are kept in the cache under a hash
-of all that they depend on: kernel, modules, the script, and the code that runs it.
+of all that they depend on: kernel, modules, the script with the names and the decoders of its
+samples, and the code that runs it.
 """
 
 import gzip
 import hashlib
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,23 +21,30 @@ from ..build import userland
 from ..engines import qemu
 from ..kernels import kernels, lock
 from .rows import Key, Samples
-from .script import Script
+from .script import Script, Take
 
 LAB = Path(__file__).parents[1]
-# Code that makes guests, and makes samples of their results.
+# Code that makes guests, and hands over what they return. The code that writes a script counts by
+# the script, and that which decodes its samples by its file: see _script(). test_bench_kept.py has
+# the files that need not be here.
 MAKERS = (
-    "engines/virtual.py",
+    "bench/figures.py",
+    "bench/kept.py",
+    "bench/main.py",
+    "bench/rows.py",
+    "bench/script.py",
+    "build/native.py",
     "engines/diskless.py",
+    "engines/guest/*",
     "engines/image.py",
     "engines/initramfs.py",
-    "build/native.py",
+    "engines/monitor.py",
+    "engines/options.py",
     "engines/qemu.py",
+    "engines/result.py",
+    "engines/splats.py",
+    "engines/virtual.py",
     "kernels/vmlinux.py",
-    "bench/figures.py",
-    "bench/script.py",
-    "bench/period.py",
-    "bench/spin.py",
-    "engines/guest/*",
 )
 SECONDS = 14 * 24 * 3600  # how long samples are kept
 
@@ -62,7 +71,7 @@ def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterab
 
     def run_or_read(script: Script) -> Samples:
         key = base.copy()
-        key.update(repr((script.name, script.seed, script.text())).encode())
+        key.update(_script(script))
         file = directory / f"{script.name}-{script.seed}-{key.hexdigest()[:16]}.json.gz"
         if file.exists():
             say("bench", f"{script.name}, seed {script.seed}: reusing the results in {file}")
@@ -74,6 +83,22 @@ def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterab
         return samples
 
     return run_or_read
+
+
+def _script(script: Script) -> bytes:
+    """Return all that a script's samples depend on: it, and the files with the code it names."""
+    # The weight only decides when it runs. The text has the files that are returned, but not their
+    # keys and decoders.
+    fields = sorted(item for item in vars(script).items() if item[0] not in ("weight", "steps"))
+    takes = [step for step in script.steps if isinstance(step, Take)]
+    what = [type(script).__name__, fields, script.text()]
+    for take in takes:
+        # A decoder may be made by a function that takes the number of samples, say.
+        made_with = [cell.cell_contents for cell in take.decode.__closure__ or ()]
+        what.append((take.file, tuple(take.key), take.plugin, take.decode.__qualname__, made_with))
+    modules = {type(script).__module__, *(take.decode.__module__ for take in takes)}
+    files = [Path(sys.modules[name].__file__).read_bytes() for name in sorted(modules)]
+    return repr((what, files)).encode()
 
 
 def _encode(samples: Samples) -> bytes:

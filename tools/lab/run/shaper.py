@@ -89,7 +89,7 @@ def guest(kernel: kernels.Kernel) -> tuple[Callable[[Script], Result], list[Path
             plugins={name: spies[name] for name in script.plugins},
         )  # fmt: skip
 
-    taken = [*modules, *files.values(), *drivers.values(), *spies.values(), Path(shaper.__file__)]
+    taken = [*modules, *files.values(), *drivers.values(), *spies.values(), Path(__file__)]
     return run, taken
 
 
