@@ -50,24 +50,36 @@ def _run(argv: list[str], env: dict | None = None, cwd: str | None = None) -> st
 def mirrors() -> tuple[str, str | None]:
     """Return the URIs of the Debian archive and of its security archive (None: not configured).
 
-    They are taken from this machine's own apt configuration; LabError if that has no Debian mirror.
+    They are taken from this machine's own apt configuration, which may have other repositories with
+    a component main; LabError if it has none.
     """
-    text = _run(
-        ["apt-get", "indextargets", "--no-release-info", "--format",
-         "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
-    )  # fmt: skip
-    main = security = None
-    for line in text.splitlines():
-        uri, release, component = line.split()
-        if component != "main":
-            continue
-        if re.fullmatch(r"[a-z]+-security", release):
-            security = security or uri
-        elif re.fullmatch(r"[a-z]+", release):
-            main = main or uri
+    every = _targets("--no-release-info", "$(REPO_URI) $(RELEASE)")
+    # Only repositories whose lists were fetched have an origin.
+    origins = dict(line.partition(" ")[::2] for line in _targets("$(REPO_URI) $(ORIGIN)"))
+    archives = {tuple(line.split()) for line in every}
+
+    def first(pattern: str) -> str | None:
+        found = [line.split() for line in every if re.fullmatch(pattern, line.split()[1])]
+        # False sorts before True.
+        found.sort(key=lambda pair: (
+            origins.get(pair[0]) != "Debian",
+            (pair[0], f"{pair[1]}-updates") not in archives,
+            not pair[0].endswith("/debian/"),
+        ))  # fmt: skip
+        return found[0][0] if found else None
+
+    main = first("[a-z]+")
     if main is None:
         raise LabError("no Debian mirror with component main in this machine's apt sources")
-    return main, security
+    return main, first("[a-z]+-security")
+
+
+def _targets(*words: str) -> list[str]:
+    """List apt's package lists of component main: options of apt, then the form of a line."""
+    *options, form = words
+    text = _run(["apt-get", "indextargets", *options, "--format", form, "Created-By: Packages",
+                 "Component: main"])  # fmt: skip
+    return text.splitlines()
 
 
 class Archive:
