@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from lab.base.cache import STAMP
+from lab.base.cache import IN_USE, STAMP
 from lab.build import build
 from lab.kernels.kernels import Kernel
 
@@ -33,7 +33,7 @@ def test_old_builds_go(tmp_path):
         made = tmp_path / f"{i}"
         made.mkdir()
         (made / STAMP).touch()
-        then = time.time() - build.IN_USE - 100 - i
+        then = time.time() - IN_USE - 100 - i
         os.utime(made, (then, then))
     build._prune(tmp_path)
     assert {int(p.name) for p in tmp_path.iterdir()} == set(range(build.KEEP))

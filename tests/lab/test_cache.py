@@ -3,11 +3,14 @@
 import os
 import subprocess
 import sys
+import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from lab.base.cache import cache_dir, fresh_dir, is_complete, separate_cache
+from lab.base.cache import IN_USE, STAMP, cache_dir, fresh_dir, is_complete, separate_cache
+from lab.kernels import patched, patches, sources
 from lab.run import kunit
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -67,6 +70,29 @@ def test_a_kernel_in_use_is_not_replaced(tmp_path):
                           env={**os.environ, "PYTHONPATH": str(TOOLS),
                                "XDG_CACHE_HOME": str(tmp_path)})  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_patched_kernel_in_use_stays(patch_here, own_cache):
+    """Another tree's tests may be booting it while this one's are being built."""
+    patch_here(sources, "ensure", lambda series: SimpleNamespace(series=series))
+    patch_here(sources, "unpack", lambda *_: None)
+    patch_here(patches, "apply", lambda *_: None)
+    patch_here(patches, "version", lambda *_: "6.1.9")
+    for name in ("namespace", "_root", "_configure", "_compile", "_install"):
+        patch_here(patched, name, lambda *_: None)
+    key = "00000000"
+    patch_here(patched, "_key", lambda *_: key)
+    long_ago = time.time() - IN_USE - 60
+    for name in ("old", "in use"):
+        root = cache_dir("patched", f"6.1.9-patched-{name}")
+        (root / STAMP).touch()
+        os.utime(root, (long_ago, long_ago))
+    key = "in use"
+    assert patched.ensure("6.1-patched").release == "6.1.9-patched-in use"
+    key = "new"
+    patched.ensure("6.1-patched")
+    left = {root.name.rpartition("-")[2] for root in cache_dir("patched").iterdir()}
+    assert left == {"in use", "new"}
 
 
 def test_build_directory_of_another_compiler(tmp_path):

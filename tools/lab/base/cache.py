@@ -10,11 +10,13 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 STAMP = "complete"
+IN_USE = 12 * 3600  # s after its last use; a benchmark may use a directory for so long
 
 _thread = threading.local()
 
@@ -109,3 +111,20 @@ def _sweep(final: Path) -> None:
 def newest_first(paths: list[Path]) -> list[Path]:
     """Sort paths by modification time, the newest first."""
     return sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)
+
+
+def used(path: Path) -> Path:
+    """Mark a directory as in use, for prune(), and return it."""
+    os.utime(path)
+    return path
+
+
+def prune(paths: Iterable[Path], keep: int = 0) -> None:
+    """Remove directories that were not used lately, except for the newest `keep`.
+
+    The caller holds the lock under which they are made. Another process may be using a directory
+    that this one does not need.
+    """
+    for old in newest_first(list(paths))[keep:]:
+        if time.time() - old.stat().st_mtime > IN_USE:
+            shutil.rmtree(old)

@@ -8,10 +8,9 @@ compiled once per kernel, and ccache recognises files that have not changed sinc
 import hashlib
 import os
 import shutil
-import time
 from pathlib import Path
 
-from ..base.cache import STAMP, is_complete, locked, newest_first
+from ..base.cache import STAMP, is_complete, locked, prune, used
 from ..base.errors import BuildError
 from ..base.progress import spending
 from ..kernels import ccache
@@ -39,7 +38,6 @@ INSIDE = "tree"  # name under which a build finds its directory
 LOG = "build.log"  # in a build directory: make's output
 SPARSE = "sparse.log"  # and its output with sparse, once that found nothing
 KEEP = 12  # newest build directories to keep, per kernel
-IN_USE = 12 * 3600  # s: keep younger ones too, because a benchmark may need them
 
 
 def build(kernel: Kernel, compiler: str = "gcc") -> Path:
@@ -98,7 +96,7 @@ def build_external(kernel: Kernel, directory: Path, base: Path | None = None,
     files = {f.relative_to(directory): f for f in sorted(directory.rglob("*")) if _is_source(f)}
     arguments = [f"{k}={v}" for k, v in (variables or {}).items()]
     if base is not None:
-        os.utime(base)  # mark as in use: the newest are kept
+        used(base)
         inside = f"/build/{base.name}"
         arguments += [f"APIC_TIMER={inside}", f"KBUILD_EXTRA_SYMBOLS={inside}/Module.symvers"]
     return _make(kernel, files, arguments)
@@ -128,8 +126,7 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
     final = kernel.root / "build" / key.hexdigest()[:16]
     with locked(f"build-{kernel.release}"):
         if is_complete(final):
-            os.utime(final)
-            return final
+            return used(final)
         shutil.rmtree(final, ignore_errors=True)
         for relative, file in files.items():
             target = final / relative
@@ -168,6 +165,4 @@ def _prune(directory: Path) -> None:
     for left in [p for p in builds if not is_complete(p)]:
         shutil.rmtree(left)
         builds.remove(left)
-    for old in newest_first(builds)[KEEP:]:
-        if time.time() - old.stat().st_mtime > IN_USE:
-            shutil.rmtree(old)
+    prune(builds, KEEP)

@@ -16,7 +16,15 @@ import re
 import shutil
 from pathlib import Path
 
-from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.cache import (
+    cache_dir,
+    fresh_dir,
+    is_complete,
+    locked,
+    newest_first,
+    prune,
+    used,
+)
 from ..base.errors import BuildError, LabError
 from ..base.progress import say, spending
 from . import ccache, kernels, patches, sources, vmlinux
@@ -64,7 +72,7 @@ def ensure(name: str) -> Kernel:
     with locked(f"patched-{name}"):
         for root in newest_first(list(cache_dir("patched").glob(f"{series}.*{release_end}"))):
             if is_complete(root):
-                return _kernel(series, root)
+                return _kernel(series, used(root))
         return _build(source, config, variant, release_end)
 
 
@@ -113,9 +121,9 @@ def _build(source: sources.Source, config: str, variant: str, release_end: str) 
     if final.exists():
         shutil.rmtree(final)
     work.rename(final)
-    for old in cache_dir("patched").glob(f"{source.series}.*-{variant}-*"):
-        if old != final:  # with other contents; each takes 1 GB
-            shutil.rmtree(old)
+    # Those with other contents take 1 GB each, but another tree's tests may be booting one.
+    every = cache_dir("patched").glob(f"{source.series}.*-{variant}-*")
+    prune(root for root in every if root != final)
     return _kernel(source.series, final)
 
 
