@@ -32,11 +32,31 @@ with Background(max_workers=2) as background:
 """
 
 
+# The same, for the guests of a report.
+REPORTS = r"""
+import os, subprocess
+from pathlib import Path
+from lab.base.background import heed_signals
+from lab.run import report
+
+def run(*_, **options):
+    for attempt in (1, 2):
+        vm = subprocess.Popen(["sleep", "100"], start_new_session=True)
+        os.write(1, b"%d\n" % vm.pid)
+        vm.wait()
+
+report.kernels.ensure = report.build.build = report.plugins.plugin = lambda *_: None
+report.instruments = report.modelled.measure = report.ports.measure = run
+heed_signals()
+report.main(Path("/dev/null/none"))
+"""
+
+
 @contextmanager
-def program(output: Path, *signals: str):
+def program(output: Path, *signals: str, runs: str = RUNS):
     """Run it until it has started both, with signals set as by `env`; kill it at the end."""
     with open(output, "w") as out:
-        argv = ["env", "--default-signal", *signals, sys.executable, "-c", RUNS]
+        argv = ["env", "--default-signal", *signals, sys.executable, "-c", runs]
         process = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": str(TOOLS)}, stdout=out)
     try:
         limit = time.monotonic() + 60
@@ -57,10 +77,12 @@ def alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left(number, tmp_path):
+@pytest.mark.parametrize("number, runs", [
+    (signal.SIGINT, RUNS), (signal.SIGTERM, RUNS), (signal.SIGHUP, RUNS), (signal.SIGINT, REPORTS),
+], ids=["INT", "TERM", "HUP", "report"])  # fmt: skip
+def test_nothing_is_left(number, runs, tmp_path):
     """Nothing survives: neither running processes, nor new ones, nor those still to be started."""
-    with program(tmp_path / "pids") as process:
+    with program(tmp_path / "pids", runs=runs) as process:
         process.send_signal(number)
         assert process.wait(60) != 0
     pids = [int(line) for line in (tmp_path / "pids").read_text().splitlines()]

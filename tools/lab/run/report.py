@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ..base.background import Background
 from ..base.progress import say
 from ..build import build, plugins, tool
 from ..engines import virtual
@@ -65,7 +65,7 @@ def main(output: Path, *, brief: bool = True) -> int:
     build.build(kernel)
     for name in ("caches", "ports"):
         plugins.plugin(name)
-    with ThreadPoolExecutor(JOBS) as pool:
+    with Background(max_workers=JOBS) as pool:
         guest = pool.submit(instruments, kernel, "--brief" * brief)
         model = [pool.submit(modelled.measure, kernel, loops, timers, **modelled.size(brief))
                  for loops, timers in modelled.PARTS]  # fmt: skip
