@@ -1,9 +1,13 @@
 """The arithmetic of calendar results is right on made-up receipts, without booting."""
 
+import re
+
 import pytest
 from lab.bench import calendar_goals, goals, rows
 from lab.run import calendar, demo_calendar
 from lab.run.demo_calendar import UNITS, Break, Found, Receipt
+
+from docs.results import calendar_page
 
 RAN, TIMED_OUT, MISSED = 0, 1, 2
 
@@ -53,10 +57,10 @@ def test_table(gap):
     assert starts[-1] + calendar.BUDGET_NS < 1_000_000
 
 
-def gap_rows(gap: int, p99: int, lost: int) -> list[dict]:
+def gap_rows(gap: int, p99: int, lost: int, of: int = 100) -> list[dict]:
     samples = {
         rows.Key(f"calendar/gap/{gap}", "plan"): {1: 98, p99: 2},
-        rows.Key(f"calendar/gap/{gap}", "plan", unit="lost"): {0: 100 - lost, 1: lost},
+        rows.Key(f"calendar/gap/{gap}", "plan", unit=rows.LOST): {0: of - lost, 1: lost},
     }
     return rows.rows(samples, kernel="6.1", engine="virtual", cpus=1)
 
@@ -69,6 +73,26 @@ def test_smallest_gap():
     assert calendar_goals.smallest([*good, *gap_rows(3000, 4, 1)], "idle") == 4000
     assert calendar_goals.smallest([*good, *gap_rows(6000, 5, 0)], "idle") is None
     assert calendar_goals.smallest(good, "syscall") is None
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_lost_windows_are_counted(lost):
+    """They are not rounded to thousandths: one in a thousand is the goal."""
+    few = gap_rows(4000, 4, lost, of=1986)
+    assert [rows.lost(row) for row in few if row["unit"] == rows.LOST] == [lost]
+    assert (calendar_goals.smallest(few, "idle") == 4000) == (lost <= 1)
+    page = calendar_page._under("idle", [
+        {**row, "bench": bench} for ns in calendar.GAPS_NS for row in gap_rows(ns, 4, lost, of=1986)
+        for bench in (row["bench"], row["bench"].replace("/gap/", "/gap_stopped/"))
+    ] + errors_of_all())  # fmt: skip
+    assert re.findall(r"\| 4,000 ns \|.* (\d+) \|$", page, re.M) == [str(lost)] * 2
+
+
+def errors_of_all() -> list[dict]:
+    benches = [*(f"{calendar_goals.DISPATCH}/{unit}" for unit in UNITS),
+               calendar_goals.TIMEOUT, calendar_goals.RESUMED]  # fmt: skip
+    return rows.rows({rows.Key(bench, "plan"): {1: 1} for bench in benches}, kernel="6.1",
+                     engine="virtual", cpus=1)  # fmt: skip
 
 
 def test_goals():

@@ -61,6 +61,7 @@ def _default_gap_ns() -> int:
 def _under(load: str, rows: Iterable[dict]) -> str:
     """Return the tables for a load: errors, and one per kind of gap."""
     from lab.bench import calendar_goals
+    from lab.bench.rows import LOST, lost
     from lab.run import calendar, demo_calendar
 
     of = {(row["bench"], row["unit"]): row for row in rows}
@@ -74,8 +75,7 @@ def _under(load: str, rows: Iterable[dict]) -> str:
         lines = []
         for ns in calendar.GAPS_NS:
             errors = of.get((f"{gap}/{ns}", "cycles"), {})
-            lost = of[f"{gap}/{ns}", "lost"]
-            lines.append((f"{ns:,} ns", *_figures(errors), round(lost["mean"] * lost["n"])))
+            lines.append((f"{ns:,} ns", *_figures(errors), lost(of[f"{gap}/{ns}", LOST])))
         page += "\n" + table((f"{load}, gap, {what}", *FIGURES.values(), "lost"), lines, words=1)
     return page
 

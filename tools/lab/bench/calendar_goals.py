@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from .goals import LONGER, Goal, Standing
-from .rows import Row, select
+from .rows import LOST, Row, lost, select
 
 DISPATCH, TIMEOUT, RESUMED, GAP, STOPPED, TOGETHER = (
     f"calendar/{what}"
@@ -67,7 +67,7 @@ def smallest(rows: list[Row], load: str, gap: str = GAP) -> int | None:
     for row in rows:
         if row["bench"].startswith(f"{gap}/") and row["load"] == load:
             ns = int(row["bench"].rpartition("/")[2])
-            good = row["mean"] * PARTS <= 1 if row["unit"] == "lost" else (
+            good = lost(row) * PARTS <= row["n"] if row["unit"] == LOST else (
                 row["min"] >= 0 and row["p99"] <= 4)  # fmt: skip
             found[ns] = found.get(ns, True) and good
     best = None

@@ -10,6 +10,7 @@ from . import figures
 
 FIELDS = ("bench", "kernel", "engine", "cpus", "source", "mode", "timer", "load", "unit",
           "n", "min", "p50", "p99", "p999", "max", "mean", "sd")  # fmt: skip
+LOST = "lost"  # the unit of samples that count what was lost
 NONE = "-"  # where a field does not apply: the kernel's timers have no source and no mode of ours
 
 Row = Mapping[str, str | int | float]
@@ -39,12 +40,17 @@ def merge(parts: Iterable[Mapping[Key, Mapping[int, int]]]) -> Samples:
 
 
 def rows(samples: Samples, *, kernel: str, engine: str, cpus: int) -> list[dict]:
-    """Summarise samples, one row per key, in the order of the keys. Fractions have 3 digits."""
+    """Summarise samples, one row per key, in the order of the keys. Fractions have 3 digits.
+
+    The mean of what was lost has all digits: three cannot tell one of 2,000 from two.
+    """
     found = []
     for key in sorted(samples, key=_order):
         row = {**key._asdict(), "kernel": kernel, "engine": engine, "cpus": cpus,
                **figures.summary(samples[key])}  # fmt: skip
-        row["mean"], row["sd"] = round(row["mean"], 3), round(row["sd"], 3)
+        row["sd"] = round(row["sd"], 3)
+        if key.unit != LOST:
+            row["mean"] = round(row["mean"], 3)
         found.append({name: row[name] for name in FIELDS})
     return found
 
@@ -71,6 +77,11 @@ def write(path: Path, found: list[dict], machine: Mapping[str, object] | None = 
 def select(found: Iterable[Row], **wanted: str) -> list[Row]:
     """List the rows with these values in these fields."""
     return [row for row in found if all(row[name] == value for name, value in wanted.items())]
+
+
+def lost(row: Row) -> int:
+    """Return how much was lost in all, from a row with the unit LOST."""
+    return round(row["mean"] * row["n"])
 
 
 def table(found: Iterable[Row]) -> str:

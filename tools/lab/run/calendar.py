@@ -48,7 +48,7 @@ def measure(*, short: bool) -> list[dict]:
                     errors, lost = behind(run, result)
                     # A window that a thread did not get has no error.
                     samples |= {key: errors} if errors else {}
-                    samples[key._replace(unit="lost")] = lost
+                    samples[key._replace(unit=rows.LOST)] = lost
         found += rows.rows(samples, kernel=f"{release} {append}".strip(), engine="virtual", cpus=1)
     say("calendar", "two CPUs, in Bochs")
     return found + together.measure()
