@@ -25,6 +25,7 @@ def test_page():
     row = {"setting": "latency_qos_us=0", "timers": [5.6, 6.0, 88.4], "other": [0.0, 0.0, 100.0],
            "error": "2..3"}  # fmt: skip
     page = idle_page.text({"rows": [row]})
+    assert "state, of 20 s, or 10 s in short; with `/dev/cpu_dma_latency`, of 3 s.\n" in page
     assert "\n| parameter | its CPU: polling | its CPU: shallow | its CPU: deep | other" in page
     assert ("\n| `latency_qos_us=0` | 5.6 % | 6.0 % | 88.4 % | 0.0 % | 0.0 % | 100.0 % | 2..3 |\n"
             in page)  # fmt: skip

@@ -13,8 +13,10 @@ def text(found: dict) -> str:
              for row in found["rows"]]  # fmt: skip
     return (
         "One timer of mode `exact` a second on one of two CPUs: shares of the time in each idle\n"
-        f"state, of {idle.SECONDS} s, or {idle.SHORT} s in short. The latest expiry is that of a\n"
-        f"machine with one CPU, which takes {idle.WAKING_US} us to wake from the deep state.\n\n"
+        f"state, of {idle.SECONDS} s, or {idle.SHORT} s in short; with `{idle.FOR_ALL}`, of "
+        f"{idle.POLLING} s.\n"
+        "The latest expiry is that of a machine with one CPU, which takes "
+        f"{idle.WAKING_US} us to wake from\nthe deep state.\n\n"
         "## Shares of idle states\n\n"
         + table(("parameter", *heads, "latest expiry, cycles"), lines, words=1)
     )  # fmt: skip
