@@ -1,9 +1,12 @@
 """The lab fetches what packages.lock lists, or reports the difference."""
 
 import hashlib
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lab.base.errors import LabError
+from lab.build import plugins, tool
 from lab.kernels import debian, kernels, lock, unpacked
 from lab.kernels.debian import Package
 
@@ -115,6 +118,66 @@ def test_other_packages_other_root(locked):
     assert lock.identity(first) == lock.identity(second)
     (second / lock.RECORD).write_text("# for x\n" + " ".join(OLD))
     assert lock.identity(first) != lock.identity(second)
+
+
+@pytest.fixture
+def root(tmp_path, patch_here, own_cache):
+    """Return a function that makes a kernel whose root has packages; builds in it say their key."""
+    directory = tmp_path / "kernels/6.1_6.1.0-1-amd64_00000000"
+    (directory / "boot").mkdir(parents=True)
+    kernel = kernels.Kernel("6.1", "6.1.0-1-amd64", directory, directory / "boot/vmlinuz")
+
+    def packages(text: str) -> kernels.Kernel:
+        (directory / lock.RECORD).write_text(f"# for {'0' * 8}\n{text}\n")
+        return kernel
+
+    def run_in(root, argv, bound):
+        source = next(source for source, inside in bound.items() if inside == "lab/output")
+        (source / Path(argv[argv.index("-o") + 1]).name).touch()
+        return SimpleNamespace(returncode=0, stdout="")
+
+    patch_here(kernels, "ensure", lambda series: kernel)
+    for module in (plugins, tool):
+        patch_here(module, "run_in", run_in)
+    patch_here(tool, "libc", lambda: tmp_path / "libc")
+    patch_here(plugins.userland, "root", lambda: tmp_path / "userland")
+    patch_here(plugins, "load", lambda file: "")
+    return packages
+
+
+@pytest.mark.parametrize("build", [tool.tool, lambda: plugins.plugin("pause")],
+                         ids=["tool", "plugin"])  # fmt: skip
+def test_what_another_compiler_builds_is_another_file(root, build):
+    root("gcc-12 12.2.0-14")
+    first = build()
+    root("gcc-12 12.2.0-14+deb12u1")
+    second = build()
+    root("gcc-12 12.2.0-14")
+    assert build() == first != second
+
+
+def test_another_root_gets_its_own_clang(root, patch_here):
+    class Archive:
+        suites = ("bookworm",)
+
+        def __init__(self, *suites):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exc):
+            pass
+
+        def unpack(self, packages, root):
+            (root / "usr/bin").mkdir(parents=True)
+
+    patch_here(kernels, "Archive", Archive)
+    patch_here(kernels, "namespace", lambda: ())
+    first = kernels.with_clang(root("gcc-12 12.2.0-14"))
+    second = kernels.with_clang(root("gcc-12 12.2.0-14+deb12u1"))
+    assert first.root != second.root and first.root.exists()
+    assert kernels.with_clang(root("gcc-12 12.2.0-14")) == first
 
 
 def test_kernel_of_before_the_lock(tmp_path, monkeypatch, patch_here):

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..base.cache import cache_dir, locked
 from ..base.errors import BuildError, LabError
 from ..base.progress import spending
-from ..kernels import kernels
+from ..kernels import kernels, lock
 from ..kernels.chroot import run_in
 from . import tool, userland
 
@@ -30,7 +30,8 @@ def plugin(name: str, extra: tuple[str, ...] = ()) -> Path:
     BuildError if it does not compile, LabError if the lab's QEMU does not accept it.
     """
     kernel, sysroot, emulator = kernels.ensure(tool.SERIES), tool.libc(), userland.root()
-    key = hashlib.sha256(repr((FLAGS, extra, sysroot.name, emulator.name)).encode())
+    made_of = [lock.identity(root) for root in (kernel.root, sysroot, emulator)]
+    key = hashlib.sha256(repr((FLAGS, extra, made_of)).encode())
     for file in sorted(SOURCES.glob("*.[ch]")):
         key.update(f"{file.name}\0".encode() + file.read_bytes())
     target = cache_dir("plugins") / f"{name}-{key.hexdigest()[:16]}.so"

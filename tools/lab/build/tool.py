@@ -11,7 +11,7 @@ from pathlib import Path
 from ..base.cache import cache_dir, locked
 from ..base.errors import BuildError
 from ..base.progress import spending
-from ..kernels import kernels
+from ..kernels import kernels, lock
 from ..kernels.chroot import run_in
 from ..kernels.unpacked import unpacked
 from .build import TREE
@@ -37,7 +37,8 @@ def tool(series: str = SERIES) -> Path:
     sources = sorted((TREE / "user/tool").rglob("*.[ch]"))
     flags = re.search(r"^TOOL_CFLAGS := (.*)$", (TREE / "Makefile").read_text(), re.M)[1].split()
     kernel, sysroot = kernels.ensure(series), libc()
-    key = hashlib.sha256(repr((flags, sysroot.name, series)).encode())
+    made_of = [lock.identity(root) for root in (kernel.root, sysroot)]
+    key = hashlib.sha256(repr((flags, made_of, series)).encode())
     for file in (*sources, *(TREE / name for name in INCLUDED)):
         key.update(f"{file.relative_to(TREE)}\0".encode() + file.read_bytes())
     target = cache_dir("tool") / key.hexdigest()[:16]

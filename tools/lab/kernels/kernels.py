@@ -14,7 +14,16 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.cache import (
+    STAMP,
+    cache_dir,
+    fresh_dir,
+    is_complete,
+    locked,
+    newest_first,
+    prune,
+    used,
+)
 from ..base.errors import LabError
 from ..base.progress import say
 from . import lock
@@ -133,9 +142,12 @@ def with_clang(kernel: Kernel) -> Kernel:
 
     The root directory is a hard-linked copy of the kernel's, which stays unchanged.
     """
-    final = cache_dir("clang") / f"{kernel.series}-{kernel.release}"
+    key = lock.identity(kernel.root)[:8]
+    final = cache_dir("clang") / f"{kernel.series}-{kernel.release}_{key}"
     with locked(f"clang-{kernel.series}"):
-        if not is_complete(final):
+        if is_complete(final):
+            used(final)
+        else:
             namespace()
             with Archive(*SUITES[kernel.series.partition("-")[0]]) as archive:
                 say("lab", f"fetching clang for {kernel.release} ({', '.join(archive.suites)})")
@@ -143,6 +155,8 @@ def with_clang(kernel: Kernel) -> Kernel:
                     _link(kernel.root, root)
                     archive.unpack(CLANG, root)
                     make_usable(root)
+            every = cache_dir("clang").glob(f"{kernel.series}-{kernel.release}*")
+            prune(root for root in every if root != final)
     return replace(kernel, root=final, vmlinuz=final / kernel.vmlinuz.relative_to(kernel.root))
 
 
