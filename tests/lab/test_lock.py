@@ -5,10 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from lab.base.cache import STAMP, cache_dir
 from lab.base.errors import LabError
 from lab.build import plugins, tool
-from lab.kernels import debian, kernels, lock, unpacked
+from lab.kernels import debian, kernels, lock, sources, unpacked
 from lab.kernels.debian import Package
+from lab.run import kunit
 
 OLD = Package("busybox-static", "1:1.37.0-6+b8", "a" * 64)
 NEW = Package("busybox-static", "1:1.37.0-6+b9", "b" * 64)
@@ -178,6 +180,24 @@ def test_another_root_gets_its_own_clang(root, patch_here):
     second = kernels.with_clang(root("gcc-12 12.2.0-14+deb12u1"))
     assert first.root != second.root and first.root.exists()
     assert kernels.with_clang(root("gcc-12 12.2.0-14")) == first
+
+
+def test_tree_of_the_locked_source(patch_here, own_cache):
+    """KUnit and the static checks use no other one that the cache happens to have."""
+    other = cache_dir("kunit", "linux-source-6.1_6.1.8-1")
+    (other / STAMP).touch()
+    patch_here(sources, "ensure", lambda series: sources.Source(series, "6.1.9-1", Path("/none")))
+
+    def unpack(source, into, exclude):
+        (into / "drivers").mkdir()
+        (into / "drivers/Kconfig").write_text("menu\nendmenu\n")
+        (into / "drivers/Makefile").write_text("")
+
+    patch_here(sources, "unpack", unpack)
+    tree = kunit.ensure_source()
+    assert tree.name == "linux-source-6.1_6.1.9-1"
+    patch_here(sources, "unpack", None)
+    assert kunit.ensure_source() == tree
 
 
 def test_kernel_of_before_the_lock(tmp_path, monkeypatch, patch_here):

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.cache import cache_dir, fresh_dir, is_complete, locked
 from ..base.errors import BuildError, LabError
 from ..engines import qemu, splats
 from ..kernels import sources
@@ -143,25 +143,15 @@ def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
 
 
 def ensure_source() -> Path:
-    """Return the kernel source in the cache, fetching it if there is none."""
-    return _cached_source() or _fetch_source()
-
-
-def _cached_source() -> Path | None:
-    found = [p for p in cache_dir("kunit").glob(f"linux-source-{SERIES}_*") if is_complete(p)]
-    return newest_first(found)[0] if found else None
-
-
-def _fetch_source() -> Path:
+    """Return the tree of the locked kernel source in the cache, unpacking it if there is none."""
+    packed = sources.ensure(SERIES)
+    final = cache_dir("kunit") / f"{packed.package}_{packed.version}"
     with locked("kunit-source"):
-        if found := _cached_source():
-            return found
-        packed = sources.ensure(SERIES)
-        final = cache_dir("kunit") / f"{packed.package}_{packed.version}"
-        with fresh_dir(final) as root:
-            sources.unpack(packed, root, sources.SMALL)
-            _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
-            _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
+        if not is_complete(final):
+            with fresh_dir(final) as root:
+                sources.unpack(packed, root, sources.SMALL)
+                _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
+                _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
     return final
 
 
