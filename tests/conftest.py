@@ -1,13 +1,11 @@
 """Options of the tests, the end of a run, and fixtures that several directories need."""
 
-import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 from lab.base import progress
 from lab.base.background import heed_signals
-from lab.base.cache import cache_dir, separate_cache
+from lab.base.cache import cache_dir, separate_cache, temporary
 from machines import is_long
 
 pytest_plugins = ["guests"]
@@ -96,5 +94,5 @@ def patch_here(monkeypatch):
 @pytest.fixture
 def scratch():
     """Yield a directory for large files."""
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        yield Path(directory)
+    with temporary("tmp", cache_dir("scratch")) as directory:
+        yield directory

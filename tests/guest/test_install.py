@@ -8,13 +8,12 @@ the documentation shows.
 import re
 import shutil
 import subprocess
-import tempfile
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from lab.base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked
+from lab.base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked, temporary
 from lab.build import build
 from lab.engines import uefi, virtual
 from lab.kernels import ccache, kernels
@@ -122,8 +121,8 @@ SERIES = [pytest.param(s, marks=[pytest.mark.matrix] if s == kernels.SUPPORTED[-
 @pytest.fixture(scope="module", params=SERIES)
 def installed(request):
     """Yield a machine after `make install`."""
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        machine = new_machine(request.param, Path(directory))
+    with temporary("tmp", cache_dir("scratch")) as directory:
+        machine = new_machine(request.param, directory)
         before = machine.files()
         machine.run(f"make -C /src install KVER={machine.release}")
         machine.before = before
@@ -389,8 +388,8 @@ def test_install_where_the_source_was_removed(installed, scratch):
 @pytest.fixture(scope="module")
 def uninstalled():
     """Yield a machine that also has other kernels, none of which will do."""
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        machine = new_machine(OLDEST, Path(directory))
+    with temporary("tmp", cache_dir("scratch")) as directory:
+        machine = new_machine(OLDEST, directory)
         config = f"/lib/modules/{machine.release}/build/.config"
         for release in ("5.10.0-1-amd64", "7.4.0-1-amd64", "6.5.0-noapic"):
             build = f"/lib/modules/{release}/build"

@@ -7,11 +7,10 @@ in its own build root, where lintian checks them too.
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
-from lab.base.cache import cache_dir
+from lab.base.cache import cache_dir, temporary
 from lab.kernels import ccache
 from lab.kernels.chroot import run_in
 from lab.run import package
@@ -68,8 +67,8 @@ class Debian:
 @pytest.fixture(scope="module", params=BOTH)
 def built(request):
     """Yield a suite and the directory with its packages."""
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        output = Path(directory, "debs")
+    with temporary("tmp", cache_dir("scratch")) as directory:
+        output = directory / "debs"
         package.build(request.param, output)  # including lintian
         yield request.param, output
 

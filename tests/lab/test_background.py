@@ -69,6 +69,62 @@ def program(output: Path, *signals: str, runs: str = RUNS):
         process.wait()
 
 
+# Run a program in place of an emulator; sys.argv: a directory.
+EMULATORS = {
+    "smp": """
+from lab.engines import smp
+from lab.engines.options import Guest
+# As virtme-ng does, it starts the emulator by another program.
+smp._boot(["sh", "-c", f"sh -c '{SLEEP}'; true"], Guest(timeout=100), 100, home / "begun")
+""",
+    "diskless": """
+from lab.engines import diskless
+diskless._end(["sh", "-c", SLEEP], home, 100)
+""",
+    "bochs": """
+import os
+from lab.engines import bochs
+bochs._emulate(home, ["sh", "-c", SLEEP], dict(os.environ), 100)
+""",
+}
+BEGIN = """
+import sys
+from pathlib import Path
+home = Path(sys.argv[1])
+SLEEP = f"echo $$ >{home}/new; mv {home}/new {home}/pid; exec sleep 100"
+"""
+
+
+@pytest.mark.parametrize("engine", EMULATORS)
+def test_emulator_ends_with_a_killed_process(engine, tmp_path):
+    """The OOM killer's SIGKILL, say, leaves a process no time to end anything."""
+    argv = [sys.executable, "-c", BEGIN + EMULATORS[engine], tmp_path]
+    process = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": str(TOOLS)})
+    try:
+        until((tmp_path / "pid").exists)
+        pid = int((tmp_path / "pid").read_text())
+        assert runs(pid)
+    finally:
+        process.kill()
+        process.wait()
+    until(lambda: not runs(pid))
+
+
+def until(met) -> None:
+    limit = time.monotonic() + 60
+    while not met():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def runs(pid: int) -> bool:
+    """Tell whether a process is alive; nobody may have waited for one that is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

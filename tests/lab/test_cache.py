@@ -9,7 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from lab.base.cache import IN_USE, STAMP, cache_dir, fresh_dir, is_complete, separate_cache
+from lab.base.cache import (
+    IN_USE,
+    STAMP,
+    cache_dir,
+    fresh_dir,
+    is_complete,
+    separate_cache,
+    temporary,
+)
 from lab.kernels import patched, patches, sources
 from lab.run import kunit
 
@@ -54,6 +62,20 @@ def test_what_a_killed_process_has_left(tmp_path):
     with fresh_dir(tmp_path / "final") as first, fresh_dir(tmp_path / "final") as second:
         assert first.exists() and second.exists() and not left.exists()
     assert is_complete(tmp_path / "final") and other.exists()
+
+
+def test_temporary_directories_of_killed_processes(tmp_path):
+    """They go once they are old, unless somebody holds them or they have another name."""
+    old, young, other = (tmp_path / name for name in ("vm.abcd_123", "vm.abcd_124", "vm.abcd"))
+    for directory in (old, young, other):
+        (directory / "below").mkdir(parents=True)
+    long_ago = time.time() - IN_USE - 60
+    with temporary("vm.", tmp_path) as held:
+        for directory in (old, other, held):
+            os.utime(directory, (long_ago, long_ago))
+        with temporary("vm.", tmp_path) as second:
+            assert set(tmp_path.iterdir()) == {young, other, held, second}
+    assert set(tmp_path.iterdir()) == {young, other}
 
 
 def test_other_threads_keep_their_cache(tmp_path):

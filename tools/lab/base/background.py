@@ -2,9 +2,15 @@
 
 import os
 import signal
+import subprocess
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+
+# The end of its input without a line means that this process was killed.
+_GUARD = 'read -r line || kill -s KILL -- "$1"'
 
 
 class Background(ThreadPoolExecutor):
@@ -23,6 +29,25 @@ class Background(ThreadPoolExecutor):
     def __exit__(self, *_) -> None:
         """End, with or without an exception."""
         self.end()
+
+
+@contextmanager
+def guarded(process: subprocess.Popen, group: bool = False) -> Iterator[None]:
+    """Have a process killed if this one is, by SIGKILL too: nothing else would end an emulator.
+
+    group: kill the group that it leads
+
+    The kernel's signal on a parent's death (PR_SET_PDEATHSIG) would not do: virtme-ng starts its
+    emulator by other programs, which would not pass it on.
+    """
+    target = f"{'-' * group}{process.pid}"
+    guard = subprocess.Popen(["sh", "-c", _GUARD, "sh", target], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             start_new_session=True)  # fmt: skip
+    try:
+        yield
+    finally:
+        guard.communicate(b"over\n")
 
 
 def heed_signals() -> None:

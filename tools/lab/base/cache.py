@@ -66,7 +66,7 @@ def fresh_dir(final: Path) -> Iterator[Path]:
     remains of a killed process are removed by the next one that makes `final`.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(final)
+    _sweep(final.parent, f".{final.name}.")
     temp, in_use = _begin(final)
     try:
         temp.chmod(0o755)
@@ -87,25 +87,55 @@ def _begin(final: Path) -> tuple[Path, int]:
     while True:
         temp = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
         with suppress(FileNotFoundError):
-            fd = os.open(temp, os.O_RDONLY)
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            fd = _hold(temp)
             # Another process may have swept it up before it was locked.
             if temp.exists():
                 return temp, fd
             os.close(fd)
 
 
-def _sweep(final: Path) -> None:
-    """Remove the temporary directories of `final` whose lock nobody holds."""
-    name = re.compile(rf"\.{re.escape(final.name)}\.[a-z0-9_]{{8}}")  # as mkdtemp() makes them
-    for left in [p for p in final.parent.iterdir() if name.fullmatch(p.name)]:
-        with suppress(OSError):  # already removed, or in use
-            fd = os.open(left, os.O_RDONLY)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left, ignore_errors=True)
-            finally:
-                os.close(fd)
+def _hold(directory: Path, more: int = 0) -> int:
+    """Return a descriptor that holds a directory's lock, and that no child process gets."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | more)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _sweep(parent: Path, prefix: str, unused: float = 0) -> None:
+    """Remove temporary directories whose lock nobody holds.
+
+    unused: seconds since their last change
+    """
+    name = re.compile(rf"{re.escape(prefix)}[a-z0-9_]{{8}}")  # as mkdtemp() makes them
+    for left in [p for p in parent.iterdir() if name.fullmatch(p.name)]:
+        with suppress(OSError):  # already removed, in use, or another user's
+            if time.time() - left.stat().st_mtime >= unused:
+                fd = _hold(left, fcntl.LOCK_NB)
+                try:
+                    shutil.rmtree(left, ignore_errors=True)
+                finally:
+                    os.close(fd)
+
+
+@contextmanager
+def temporary(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary directory, in that of the system by default; it is removed at the end.
+
+    A killed process cannot remove its own. Those with this prefix that nobody holds are removed
+    here, once they are old: earlier versions of this lab did not hold theirs.
+    """
+    parent = parent or Path(tempfile.gettempdir())
+    _sweep(parent, prefix, unused=IN_USE)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as temp:
+        fd = _hold(Path(temp))
+        try:
+            yield Path(temp)
+        finally:
+            os.close(fd)
 
 
 def newest_first(paths: list[Path]) -> list[Path]:

@@ -8,11 +8,11 @@ import os
 import platform
 import struct
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from ..base.cache import temporary
 from ..base.errors import LabError
 from ..base.progress import say
 from ..build import build
@@ -81,8 +81,7 @@ def _check() -> None:
 
 def _run(script: Script, modules: list[Path], cpu: int) -> Samples:
     """Run a script on a CPU of this machine, with the modules in one directory as in a guest."""
-    with tempfile.TemporaryDirectory(prefix="apic-timer-bench.") as temp:
-        home = Path(temp)
+    with temporary("apic-timer-bench.") as home:
         for name in ("bin", "files", "modules", "work"):
             (home / name).mkdir()
         for module in modules:

@@ -9,13 +9,14 @@ import gzip
 import os
 import re
 import subprocess
-import tempfile
 import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+from ..base.background import guarded
+from ..base.cache import temporary
 from ..base.errors import LabError
 from ..build import native
 from ..kernels import unpacked
@@ -76,8 +77,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     The guest is as in virtual.run. ``put NAME < FILE`` transfers 11 kB per second of guest time,
     after compression.
     """
-    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
-        home = Path(temp)
+    with temporary("apic-timer-vm.") as home:
         system = image.build(script, guest.modules, guest.files, put=PUT, setup=SETUP)
         system.write(home / "initrd")
         _configure(home, kernel, guest)
@@ -137,7 +137,8 @@ def _emulate(home: Path, argv: list[str], environment: dict[str, str], timeout: 
     ) as process:  # fmt: skip
         Thread(target=_watch_screen, args=(home / "screen", process), daemon=True).start()
         try:
-            limit.wait(process, timeout)
+            with guarded(process):
+                limit.wait(process, timeout)
         except subprocess.TimeoutExpired:
             return f"no verdict within {timeout:g} s"
         finally:

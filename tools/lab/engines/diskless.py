@@ -6,9 +6,10 @@ A guest returns its files through a serial port or shared memory.
 import os
 import struct
 import subprocess
-import tempfile
 from pathlib import Path
 
+from ..base.background import guarded
+from ..base.cache import temporary
 from ..build import native
 from ..build.plugins import option
 from ..kernels.kernels import Kernel
@@ -34,8 +35,7 @@ def run(kernel: Kernel, script: str, guest: Guest, machine: list[str], boot: Pat
     guest without a verdict raises LostVM.
     """
     plugins = guest.plugins or {}
-    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
-        home = Path(temp)
+    with temporary("apic-timer-vm.") as home:
         initramfs(kernel, script, guest).write(home / "initrd")
         with open(home / "shared", "wb") as shared:
             shared.truncate(SHARED_MB << 20)
@@ -69,7 +69,8 @@ def _end(argv: list[str], home: Path, timeout: float) -> str:
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                               cwd=home)  # fmt: skip
         try:
-            status = limit.wait(vm, timeout)
+            with guarded(vm):
+                status = limit.wait(vm, timeout)
         except subprocess.TimeoutExpired:
             return (
                 f"no verdict within {timeout:g} s, for {_cpu_time(vm.pid):.0f} s of which QEMU "

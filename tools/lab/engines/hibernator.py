@@ -3,10 +3,9 @@
 In between its machine is off: a new one, whose TSC begins anew, loads the image.
 """
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
+from ..base.cache import temporary
 from ..base.errors import LostVM
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
@@ -33,8 +32,8 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     The result covers the time after hibernation; its `before` has what the script printed earlier.
     See `diskless.run`. LostVM if it never hibernated, or gave no verdict afterwards.
     """
-    with tempfile.TemporaryDirectory(prefix="apic-timer-hibernator.") as temp:
-        swap = Path(temp) / "swap"
+    with temporary("apic-timer-hibernator.") as temp:
+        swap = temp / "swap"
         with open(swap, "wb") as file:
             file.truncate(SWAP_MB << 20)
         machine = [*qemu.real_time(), "-drive", f"if=virtio,format=raw,file={swap}"]

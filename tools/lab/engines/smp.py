@@ -16,6 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from ..base.background import guarded
+from ..base.cache import temporary
 from ..base.errors import LabError, LostVM
 from ..base.progress import say
 from ..kernels.kernels import Kernel
@@ -54,8 +56,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     LostVM. Now and then QEMU's threads hang while a stock kernel boots: a guest that does not reach
     the script within BOOT seconds is started a second time, see `may_boot_again`.
     """
-    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
-        home = Path(temp)
+    with temporary("apic-timer-vm.") as home:
         _prepare(home, script, guest.modules, guest.files)
         vendor = f",vendor={guest.vendor}" if guest.vendor else ""
         options = [
@@ -144,7 +145,8 @@ def _boot(argv: list[str], guest: Guest, boot: float, begun: Path) -> tuple[str,
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/",
                               env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
         try:
-            status = _wait(vm, out, guest, boot, begun)
+            with guarded(vm, group=True):
+                status = _wait(vm, out, guest, boot, begun)
             reason = f"no verdict; virtme-ng's exit status was {status}"
         except subprocess.TimeoutExpired as expired:
             reason = f"no verdict within {expired.timeout:g} s"

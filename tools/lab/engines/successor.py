@@ -3,10 +3,9 @@
 The hardware is then in the state that the first kernel left. In real time; CPUs are threads.
 """
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
+from ..base.cache import temporary
 from ..build import userland
 from ..kernels import unpacked
 from ..kernels.kernels import Kernel
@@ -37,8 +36,8 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     `diskless.run`.
     """
     root = unpacked.unpacked("kexec", userland.SUITES, PACKAGES)
-    with tempfile.TemporaryDirectory(prefix="apic-timer-successor.") as temp:
-        initrd = Path(temp) / "initrd"
+    with temporary("apic-timer-successor.") as temp:
+        initrd = temp / "initrd"
         diskless.initramfs(kernel, guest.then, guest).write(initrd)
         first = {name: root / name for name in (KEXEC, *unpacked.libraries(root, KEXEC))}
         first |= {"usr/bin/successor": LOAD.encode()}

@@ -6,10 +6,10 @@ firmware's `db`: Debian's kernels trust the certificates that the machine's owne
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..base.cache import temporary
 from ..base.errors import LabError
 from ..build import userland
 from ..kernels import unpacked
@@ -26,8 +26,8 @@ OWNER = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # of the certificates; any GUID 
 def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script in a guest of a stock kernel: see `diskless.run`."""
     firmware = unpacked.unpacked("ovmf", userland.SUITES, PACKAGES) / "usr/share/OVMF"
-    with tempfile.TemporaryDirectory(prefix="apic-timer-uefi.") as temp:
-        variables = Path(temp) / "variables"
+    with temporary("apic-timer-uefi.") as temp:
+        variables = temp / "variables"
         _write(firmware / "OVMF_VARS_4M.fd", variables, guest.certificates)
         flash = [f"unit=0,readonly=on,file={firmware}/OVMF_CODE_4M.fd", f"unit=1,file={variables}"]
         drives = [o for part in flash for o in ("-drive", f"if=pflash,format=raw,{part}")]

@@ -13,10 +13,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from ..base.cache import cache_dir
+from ..base.cache import cache_dir, temporary
 from ..base.errors import LabError
 from ..base.progress import say, spending
 
@@ -94,17 +95,14 @@ class Archive:
         self.absent: list[str] = []  # suites of which this machine's apt has no archive
 
     def __enter__(self) -> "Archive":
-        self._temp = tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".apt.")
-        self.home = Path(self._temp.name)
-        try:
+        with ExitStack() as stack:
+            self.home = stack.enter_context(temporary(".apt.", cache_dir()))
             self._update()
-        except BaseException:
-            self._temp.cleanup()
-            raise
+            self._end = stack.pop_all().close
         return self
 
     def __exit__(self, *exc) -> None:
-        self._temp.cleanup()
+        self._end()
 
     def _update(self) -> None:
         archive, security = mirrors()

@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from ..base.cache import cache_dir, fresh_dir, is_complete, locked
+from ..base.cache import cache_dir, fresh_dir, is_complete, locked, temporary
 from ..base.errors import BuildError, LabError
 from ..base.listing import listed
 from ..base.progress import say, spending
@@ -64,8 +64,7 @@ def build(suite: str, output: Path) -> list[Path]:
 
     BuildError if that fails, or if lintian finds an error or a warning.
     """
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        work = Path(directory)
+    with temporary("tmp", cache_dir("scratch")) as work:
         write_source(work)  # may fail: before the root directory, which takes minutes
         where = root(suite, "buildd", BUILD)
         say("lab", f"building the packages in a root directory of {suite}")
