@@ -109,16 +109,22 @@ static void interrupt(u64 now)
 	}
 }
 
-static void timer_expired(unsigned long long now, unsigned long data)
+static void expired(u64 now)
 {
 	interrupt(now);
 	/* This completes the record: measure_chain_read(). */
 	smp_store_release(&chain.record.exit, rdtsc());
 }
 
+/* Both triggers read the TSC themselves: @now does not contain the call of the handler. */
+static void timer_expired(unsigned long long now, unsigned long data)
+{
+	expired(rdtsc());
+}
+
 static enum hrtimer_restart hrtimer_expired(struct hrtimer *hrtimer)
 {
-	timer_expired(rdtsc(), 0);
+	expired(rdtsc());
 	return HRTIMER_NORESTART;
 }
 

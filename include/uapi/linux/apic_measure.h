@@ -92,8 +92,7 @@ enum apic_measure_keep {
 
 /**
  * struct apic_measure_sample - one expiry
- * @error:	TSC that the handler is passed, see &struct apic_timer_list, less the
- *		expiry
+ * @error:	TSC that the handler reads first, less the expiry
  * @body:	TSC cycles from there until the sample of the previous expiry
  *		was stored; for an outlier, its number instead
  */
@@ -192,7 +191,7 @@ struct apic_measure_chain {
  * struct apic_measure_record - one interrupt, from read(); TSC values
  * @number:	0, 1, ... since the last %APIC_MEASURE_CHAIN
  * @expires:	when it was due
- * @entry:	TSC that a timer's handler is passed, or that an hrtimer's reads first
+ * @entry:	TSC that its handler reads first
  * @exit:	its handler's end
  * @deferred:	start of the deferred procedure, 0: there is none
  */
