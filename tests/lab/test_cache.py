@@ -65,7 +65,7 @@ def test_what_a_killed_process_has_left(tmp_path):
 
 
 def test_temporary_directories_of_killed_processes(tmp_path):
-    """They go once they are old, unless somebody holds them or they have another name."""
+    """They go once they are old, unless a process holds them or they have another name."""
     old, young, other = (tmp_path / name for name in ("vm.abcd_123", "vm.abcd_124", "vm.abcd"))
     for directory in (old, young, other):
         (directory / "below").mkdir(parents=True)

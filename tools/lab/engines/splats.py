@@ -46,8 +46,7 @@ PARAMETERS = (
 # each second fill the kernels' usual buffer of 128 KiB in minutes. The descriptors of this one take
 # another 60 MB. In virtual time it would change the moments of all that follows.
 LONG_LOG = "log_buf_len=16M"
-FIRST = "Linux version "  # within so many lines from a log's beginning:
-FIRST_LINES = 5
+FIRST, FIRST_LINES = "Linux version ", 5  # a log has this in one of its first lines
 
 
 def find(log: str) -> list[str]:
