@@ -113,7 +113,7 @@ static void ask_frequency(struct posix_clock *clock, struct apic_clock_phc_known
 	struct __kernel_timex timex = {};
 	int ret;
 
-	if (!clock->ops.clock_adjtime || get_jiffies_64() < known->ask_at)
+	if (!clock->ops.clock_adjtime || time_before64(get_jiffies_64(), known->ask_at))
 		return;
 	ret = clock->ops.clock_adjtime(clock, &timex);
 	if (ret == -EBUSY)

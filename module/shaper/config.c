@@ -344,7 +344,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	sch_tree_unlock(sch);
 	if (thread != old_thread) {
-		/* Not earlier: the thread binds itself to the CPU of the configuration in effect. */
+		/* Not earlier: it binds itself to the CPU of the configuration in effect. */
 		if (thread)
 			wake_up_process(thread);
 		if (old_thread)

@@ -232,7 +232,7 @@ def test_switched(guest):
         assert count > 200
         # The two clocks are years apart.
         assert nearest > -1_000_000_000
-    # What the card still has leaves before it is told to send at once.
+    # What the card still has leaves before LaunchTime is off.
     assert "\ncut 0\n" in guest.output
 
 

@@ -688,7 +688,7 @@ def test_split_gso(guest):
     + f"""
     tc qdisc add dev sink0 root apic mode hard rate 8kbit limit 2
     echo >$TRACING/trace
-    # Since 7.1 there is an event for the drops of qdiscs.
+    # Newer kernels have an event for the drops of qdiscs, too.
     own=$TRACING/events/qdisc/qdisc_drop/enable
     [ -e $own ] || own=/dev/null
     echo 1 >$own

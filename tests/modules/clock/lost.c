@@ -75,7 +75,7 @@ int clock_test_lost(int cpu)
 		return ret ?: -ETIME;
 	result.ret = arm(CLOCK_TAI, ktime_get_clocktai());
 	WRITE_ONCE(over, true);
-	msleep(10);
+	usleep_range(10000, 20000);
 	result.again = arm(CLOCK_TAI, ktime_get_clocktai());
 	del_apic_timer_at_sync(&timer);
 	return 0;

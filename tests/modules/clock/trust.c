@@ -32,7 +32,7 @@ static void linger(void)
 	unsigned int n;
 
 	for (n = 0; n < 500 && READ_ONCE(THIS_MODULE->state) != MODULE_STATE_GOING; n++)
-		msleep(10);
+		msleep(20);
 	/* Until all has been cancelled, unless this is waited for. */
 	msleep(1000);
 	add_apic_timer_at(&timer, CLOCK_MONOTONIC, ktime_get() + NSEC_PER_SEC);
