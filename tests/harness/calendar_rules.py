@@ -2343,18 +2343,22 @@ def forgotten() -> None:
 def unfinished() -> None:
     """No calendar uses a function of a module that may still fail to load."""
     fail = Path(f"/sys/module/{PULSE}/parameters/fail")
+    starts = Path("/sys/kernel/debug/apic_calendar_pulse/starts")
     subprocess.run(["rmmod", PULSE], check=True)
     for leave in ((), ("leave=1",)):
         with logged() as found, insert("fail=1", *leave) as loads:
             try:
-                until(Path("/sys/kernel/debug/apic_calendar_pulse/starts").exists)
+                until(starts.exists)
                 assert not knows("step")
             finally:
                 # When finit_module() has failed, busybox tries init_module().
                 while loads.poll() is None:
-                    with contextlib.suppress(OSError):  # it is gone meanwhile
-                        fail.write_text("0")
                     time.sleep(0.01)
+                    # Before that it would not fail.
+                    if starts.exists():
+                        time.sleep(0.01)
+                        with contextlib.suppress(OSError):  # it is gone meanwhile
+                            fail.write_text("0")
             assert loads.returncode != 0
             assert not knows("step")
         assert {name for _, name in found} == {"pulse", "step", "toil"} if leave else not found
