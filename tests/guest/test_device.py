@@ -356,7 +356,7 @@ def hostile(request):
 # Thousandths of the CPU time, and of the packets that arrive when nothing else runs. In virtual
 # time all runs give the same figures. With five threads the fair share of one is 200; a calendar
 # may take 900 of a CPU.
-LEFT = {"timers": 900, "moment": 900, "readers": 700, "fences": 700, "reopens": 650, "sleeps": 180,
+LEFT = {"timers": 900, "moment": 900, "readers": 700, "fences": 700, "reopens": 650, "sleeps": 170,
         "windows": 300}  # fmt: skip
 # apic_timer's defer_ns, and the time until the deferred event runs: in "moment", after the handlers
 # of all timers that a user may have.

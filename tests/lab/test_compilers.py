@@ -8,7 +8,7 @@ from lab.build.build import TREE
 from lab.kernels import kernels
 from lab.kernels.chroot import run_in
 
-INCLUDED = ("include/uapi", "user", "user/tool", "module/calendar")
+INCLUDED = ("include/uapi", "include/uapi/linux", "user", "user/tool", "module/calendar")
 SOURCES = ("Makefile", "include", "module", "tools", "user")
 SERIES = ("6.12", "7.2")  # Debian 13's compiler, and sid's
 

@@ -139,7 +139,7 @@ static int reads(struct at *at, uint64_t n)
 static int others(struct at *at, uint64_t n)
 {
 	unsigned int command;
-	long ret;
+	long ret, size;
 
 	switch (below(4)) {
 	case 0:
@@ -157,11 +157,12 @@ static int others(struct at *at, uint64_t n)
 		return allowed(ret) ? 0 : bad("query", n, ret);
 	default:
 		/* Page and ring may be read, and nothing else. */
-		ret = at_syscall(AT_NR_MMAP, 0, (long)(below(20) * 4096), (long)below(8), 1, at->fd,
+		size = (long)(below(20) * 4096);
+		ret = at_syscall(AT_NR_MMAP, 0, size, (long)below(8), 1, at->fd,
 				 (long)(below(2) ? below(3) * 4096 : APIC_TIMER_RING_OFFSET));
 		if (ret < 0 && ret > -4096)
 			return 0;
-		at_syscall(AT_NR_MUNMAP, ret, 20 * 4096, 0, 0, 0, 0);
+		at_syscall(AT_NR_MUNMAP, ret, size, 0, 0, 0, 0);
 		return 0;
 	}
 }

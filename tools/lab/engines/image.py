@@ -65,8 +65,10 @@ def result(console: Path, data: Path, files: dict[str, bytes], reason: str) -> R
     output, found, verdict = texts[1].rpartition(MARK)
     if not found or not verdict.endswith("\n"):
         raise LostVM(reason, *texts)
+    verdict = verdict.strip()
+    # Under lockdown a guest can `put` nothing.
     log = files.pop("dmesg", b"").decode(errors="replace")
-    return Result(splats.judge(verdict.strip(), log), output, log, texts[0], files)
+    return Result(splats.judge(verdict, log) if log else verdict, output, log, texts[0], files)
 
 
 def _text(path: Path) -> str:
