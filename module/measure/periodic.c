@@ -89,29 +89,21 @@ static void go_on(struct series *series, u64 now)
 	smp_store_release(&series->done, true);
 }
 
-static void expired(unsigned long long now, unsigned long data);
-
-static noinline void take(struct series *series, u64 began)
+static void expired(unsigned long long now, unsigned long data)
 {
+	struct series *series = (struct series *)data;
 	bool flush = series->request->cache == APIC_MEASURE_FLUSH;
 
-	store(series, measure_clamp((s64)(began - series->timer.expires)));
-	series->body = rdtsc() - began;
+	store(series, measure_clamp((s64)(now - series->timer.expires)));
+	series->body = rdtsc() - now;
 	/* Flush for the next expiry, before it is armed: after that it may be due. */
 	if (flush) {
 		measure_flush_code(expired);
-		measure_flush_code(take);
 		measure_flush_code(store);
 		measure_flush_data(series, sizeof(*series));
 		measure_flush_data(series->request, sizeof(*series->request));
 	}
-	go_on(series, began);
-}
-
-/* Read the TSC first, before registers are saved: @now does not contain the call of this. */
-static void expired(unsigned long long now, unsigned long data)
-{
-	take((struct series *)data, rdtsc());
+	go_on(series, now);
 }
 
 static void some_nops(void)

@@ -67,7 +67,8 @@ def test_the_interrupt_touches_few(touched):
 def test_a_young_timer_costs_nothing(touched):
     for (pending, order, operation), (_, _, most, lines) in touched.items():
         if operation == "delete young":
-            assert most <= 2 and lines <= 4, (pending, order)
+            # Two of each timer, which may begin anywhere in a line, and one of the queue.
+            assert most <= 2 and lines <= 5, (pending, order)
 
 
 def test_time():

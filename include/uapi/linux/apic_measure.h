@@ -92,7 +92,8 @@ enum apic_measure_keep {
 
 /**
  * struct apic_measure_sample - one expiry
- * @error:	TSC that the handler reads first, less the expiry
+ * @error:	TSC that the handler is passed, see &struct apic_timer_list, less the
+ *		expiry
  * @body:	TSC cycles from there until the sample of the previous expiry
  *		was stored; for an outlier, its number instead
  */
