@@ -96,10 +96,12 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
 def may_boot_again(kernel: Kernel, guest: Guest, console: str, reason: str) -> bool:
     """Tell whether to start a guest again that has not reached its script; say so.
 
-    Not if its kernel has reported a fault of its own, other than a stall: the guest is lost then.
+    Not if a kernel that is built here has reported a fault of its own, other than a stall: our
+    patches run by then, and the guest is lost. A stock kernel runs nothing of ours before the
+    script.
     """
     found = splats.find(console)
-    if found and not splats.is_stall(found[0]):
+    if found and not kernel.stock and not splats.is_stall(found[0]):
         return False
     if found:
         reason = f"{reason}: {found[0].strip()}"

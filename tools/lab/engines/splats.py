@@ -6,6 +6,7 @@ import re
 _LOCKUP = "soft lockup|hard LOCKUP"
 _RCU = "rcu.*(detected stall|starved for)"
 _HUNG = "INFO: task .* blocked for more than"
+_NO_TICK = "IO-APIC . timer doesn't work"  # a panic in boot: no tick came in time
 
 # Extended regular expressions and no further syntax, because guests use them with grep -E.
 PATTERNS = [
@@ -56,8 +57,8 @@ def find(log: str) -> list[str]:
 
 
 def is_stall(line: str) -> bool:
-    """Tell whether a splat only says that a CPU or a task does not go on."""
-    return bool(re.search("|".join((_LOCKUP, _RCU, _HUNG)), line))
+    """Tell whether a splat only says that a CPU, a task or the tick does not go on."""
+    return bool(re.search("|".join((_LOCKUP, _RCU, _HUNG, _NO_TICK)), line))
 
 
 def judge(verdict: str, log: str) -> str:
