@@ -236,6 +236,19 @@ class Missing:
         fcntl.ioctl(self.fd, self.ZEROPAGE, struct.pack("QQQQ", self.at, self.size, 0, 0))
 
 
+def passes(missing: Missing, waits, other) -> None:
+    """Check that a call ends while another one waits for missing memory; end both."""
+    first = background(waits)
+    missing.touched()
+    second = background(other)
+    try:
+        until(lambda: not second.is_alive(), 10)
+    finally:
+        missing.provide()
+        second.join()
+        first.join()
+
+
 def background(function) -> threading.Thread:
     """Run a function in a thread that need not end."""
     thread = threading.Thread(target=function, daemon=True)
@@ -255,16 +268,10 @@ def paged() -> None:
     missing, errors = Missing(1), []
     with Calendar() as calendar:
         asked = load_of(missing.at, 1, ctypes.addressof(entries), 1)
-        first = background(lambda: errors.append(fcntl_error(
-            lambda: fcntl.ioctl(calendar.fd, apic_calendar.LOAD, asked))))  # fmt: skip
-        missing.touched()
-        second = background(lambda: calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)]))
-        try:
-            until(lambda: not second.is_alive(), 10)
-        finally:
-            missing.provide()
-            second.join()
-            first.join()
+        passes(missing,
+               lambda: errors.append(fcntl_error(
+                   lambda: fcntl.ioctl(calendar.fd, apic_calendar.LOAD, asked))),
+               lambda: calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)]))  # fmt: skip
         # By then the calendar has units.
         assert (errors, asked.reason) == ([errno.EINVAL], apic_calendar.OK)
         calendar.bind(0)
@@ -294,15 +301,7 @@ def delivered() -> None:
         calendar.stop()
         assert libc.read(calendar.fd, ctypes.c_void_p(16), 2 * size) == -1
         assert ctypes.get_errno() == errno.EFAULT
-        first = background(reads)
-        missing.touched()
-        second = background(lambda: found.append(numbers(os.read(calendar.fd, 3 * size))))
-        try:
-            until(lambda: not second.is_alive(), 10)
-        finally:
-            missing.provide()
-            second.join()
-            first.join()
+        passes(missing, reads, lambda: found.append(numbers(os.read(calendar.fd, 3 * size))))
         assert [seen[:3] for seen in found] == [[0, 1, 2], [3, 4, 5]], found
         assert found[1] == list(range(3, 3 + len(found[1])))
         fails(errno.EAGAIN, os.read, calendar.fd, size)

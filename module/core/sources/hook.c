@@ -57,8 +57,8 @@ struct hook {
 static DEFINE_PER_CPU(struct hook, hooks);
 
 /*
- * Called first in the LAPIC's vector, but only if hook_program_mux() was the last to
- * program the hardware.
+ * Called first in the LAPIC's vector, but only if hook_program_mux() or hook_stop_mux() was
+ * the last to access the hardware.
  */
 static bool hook_interrupt(struct pt_regs *regs)
 {
