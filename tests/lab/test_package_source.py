@@ -41,6 +41,7 @@ def test_owner_of_the_checkout(tree, tmp_path, monkeypatch):
     """Git refuses a clone of another user, and says how to allow it."""
     subprocess.run(["git", "init", "-q", tree], check=True)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")  # the user may have allowed it
     with pytest.raises(LabError, match="dubious ownership(.|\n)*safe.directory"):
         package.write_source(tmp_path)
 
