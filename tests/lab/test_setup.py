@@ -201,13 +201,17 @@ def test_python_environment(newcomer):
     python.write_text(PYTHON)
     python.chmod(0o755)
 
-    def made() -> tuple[Path, bool]:
-        *said, path = newcomer.setup("host").stdout.splitlines()
+    def made(cache: str = "") -> tuple[Path, bool]:
+        *said, path = newcomer.setup("host", cache=cache).stdout.splitlines()
         return Path(path), f"setup: creating {path}" in said
 
     venv, anew = made()
     assert anew
     assert made() == (venv, False)
+    (newcomer.home / "link").symlink_to(newcomer.home)
+    for slashes in ("/cache/", "//cache"):
+        assert made(f"{newcomer.home}{slashes}") == (venv, False)
+    assert made(f"{newcomer.home}/link/cache")[1] is False
     # As after a system upgrade: a different Python searches elsewhere for packages.
     (library,) = (venv / "lib").iterdir()
     library.rename(library.with_name("python3.0"))
