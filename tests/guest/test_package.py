@@ -146,8 +146,32 @@ def test_clean(tmp_path):
     assert {path for path in source.rglob("*") if path.is_file()} == before
 
 
+NEWEST = "6.99.0-1-amd64"
+LOGS = f"""
+    set -e
+    export DEBIAN_FRONTEND=noninteractive
+    mkdir -p /tmp/bin /lib/modules/{NEWEST}/build/include
+    echo 'echo "$*" >>/tmp/log' >/tmp/bin/dkms
+    echo '[ $1 = -r ] && ls /lib/modules | head -n 1 || exec /usr/bin/uname $1' >/tmp/bin/uname
+    sed -i '1i #!/bin/sh' /tmp/bin/*
+    chmod +x /tmp/bin/*
+    touch /boot/config-{NEWEST}
+"""
+
+
+def built_by(debian, command: str) -> list[str]:
+    """Return the kernels that a command has DKMS build for; this DKMS builds nothing."""
+    debian.run(f"{LOGS} PATH=/tmp/bin:$PATH {command}")
+    log = (debian.root / "tmp/log").read_text()
+    debian.run(f"rm -r /tmp/bin /tmp/log /lib/modules/{NEWEST} /boot/config-{NEWEST}")
+    return re.findall(r"^build .*-k (\S+)", log, re.M)
+
+
 def test_install_and_purge(debian):
-    """A consumer builds with the packages; `make install` declines; purging leaves nothing."""
+    """A consumer builds with the packages; `make install` declines; purging leaves nothing.
+
+    What the page of Secure Boot says builds the modules again, for each kernel that has them.
+    """
     before = debian.files()
     debian.run(INSTALL)
     status = debian.run("dkms status apic-timer")
@@ -165,6 +189,10 @@ def test_install_and_purge(debian):
     # The preload library, apic-calendar and the examples
     debian.run("make -C /usr/share/apic-timer/user OUTPUT=/tmp/user")
     assert "usage" in debian.run("/tmp/user/apic-calendar --help").lower()
+
+    page = (TREE / "docs/howto/secure-boot.md").read_text()
+    again = re.search(r"built again.*?:\n\n +sudo ([^\n]*)", page, re.S)[1]
+    assert built_by(debian, again) == [debian.release, NEWEST]
 
     copy_source(debian)
     installed = debian.files()
