@@ -25,6 +25,7 @@ SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include",
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "include/linux/apic_version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
 PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's plug-ins are
+KNOWN = "/var/lib/dkms/apic-timer"  # what DKMS knows of us
 PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs modules
 
 
@@ -349,6 +350,11 @@ def test_clean(installed):
     shutil.rmtree(tree)
 
 
+BUILDS_NOTHING = """#!/bin/sh
+case $1 in build | install) echo "dkms: $*" ;; *) exec /usr/sbin/dkms "$@" ;; esac
+"""
+
+
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_install_again(installed, scratch):
     """From a tree in which modules were built, none of these files is installed.
@@ -356,8 +362,7 @@ def test_install_again(installed, scratch):
     DKMS forgets the old sources and takes the new ones; another test builds them.
     """
     machine = installed.copy(scratch)
-    machine.write("tmp/bin/dkms", '#!/bin/sh\n[ "$1" = install ] || exec /usr/sbin/dkms "$@"\n'
-                                  'echo "dkms: $*"\n')  # fmt: skip
+    machine.write("tmp/bin/dkms", BUILDS_NOTHING)
     source = machine.root / "usr/src" / f"apic-timer-{VERSION}"
     files = {file.relative_to(source) for file in source.rglob("*")}
     for name in ("module", "include", "samples"):
@@ -375,8 +380,7 @@ def test_install_again(installed, scratch):
 def test_install_where_the_source_was_removed(installed, scratch):
     """DKMS then cannot remove what is installed; with the new source it can."""
     machine = installed.copy(scratch)
-    machine.write("tmp/bin/dkms", '#!/bin/sh\n[ "$1" = install ] || exec /usr/sbin/dkms "$@"\n'
-                                  'echo "dkms: $*"\n')  # fmt: skip
+    machine.write("tmp/bin/dkms", BUILDS_NOTHING)
     machine.run(f"chmod +x /tmp/bin/dkms; rm -r /usr/src/apic-timer-{VERSION}; "
                 f"dkms remove apic-timer/{VERSION} -k {machine.release}", 4)  # fmt: skip
     output = machine.run(f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}")
@@ -460,6 +464,17 @@ def test_all_kernels(uninstalled, scratch):
     output = machine.run(f"PATH=/tmp/bin:$PATH make -C /usr/src/apic-timer-{VERSION} install "
                          "KVER=6.2.0")  # fmt: skip
     assert kernels_of(output) == ["6.2.0"]
+
+    # Where nothing can be built for one of them, it keeps another version's modules; the others
+    # get the new ones.
+    for fails, works, status in ((machine.release, "6.2.0", 1), ("6.2.0", machine.release, 0)):
+        machine.write("tmp/bin/dkms", f'{STUB}[ "$4" != {fails} ] || [ $1 = remove ] || exit 10\n')
+        output = machine.run(f"mkdir -p {KNOWN}/0.0.9/{{6.2.0,{machine.release}}}/x86_64/module; "
+                             "PATH=/tmp/bin:$PATH /src/packaging/install", status)  # fmt: skip
+        assert kernels_of(output) == [works]
+        assert f"apic-timer: not for kernel {fails}: DKMS has said why" in output
+        removed = re.findall("^dkms: remove apic-timer/0.0.9 -k (.*)$", output, re.M)
+        assert removed == [works]
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
