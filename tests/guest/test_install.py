@@ -298,11 +298,15 @@ def test_uninstall_leaves_nothing(installed, scratch):
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 @pytest.mark.parametrize(
     "removal",
-    [f"rm -r /usr/src/apic-timer-{VERSION}", f"dkms remove apic-timer/{VERSION} --all"],
-    ids=["source", "dkms"],
-)
+    [f"rm -r /usr/src/apic-timer-{VERSION}", f"dkms remove apic-timer/{VERSION} --all",
+     f"rm -r {KNOWN}", f"rm {KNOWN}/kernel-*", f"rm {KNOWN}/{VERSION}/*/*/module/apic_clock.ko*"],
+    ids=["source", "dkms", "records", "link", "module"],
+)  # fmt: skip
 def test_uninstall_where_a_part_was_removed(installed, scratch, removal):
-    """Without its source DKMS cannot remove a version; without DKMS the source is still there."""
+    """Without its source DKMS cannot remove a version; without DKMS the source is still there.
+
+    Without its own files, or some of them, DKMS finds nothing to remove.
+    """
     machine = installed.copy(scratch)
     machine.run(removal)
     machine.run("make -C /src uninstall")
@@ -387,6 +391,32 @@ def test_install_where_the_source_was_removed(installed, scratch):
     assert f"dkms: install apic-timer/{VERSION} -k {machine.release}" in output
     assert machine.run("dkms status").strip() == f"apic-timer/{VERSION}: added"
     machine.run(f"! ls /lib/modules/{machine.release}/updates/dkms/apic_timer.ko*")
+
+
+# Builds by copying what was built before.
+COPIES = f"""#!/bin/sh
+case $1 in build) exec cp -a /tmp/built {KNOWN}/{VERSION}/$4 ;; esac
+exec /usr/sbin/dkms "$@"
+"""
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_install_after_one_that_was_interrupted(installed, scratch):
+    """DKMS has then copied some modules, or all, and does not know; it must replace each."""
+    machine = installed.copy(scratch)
+    machine.write("tmp/bin/dkms", COPIES)
+    build = f"{KNOWN}/{VERSION}/{machine.release}"
+    modules = f"/lib/modules/{machine.release}/updates/dkms"
+    machine.run(f"chmod +x /tmp/bin/dkms; cp -a {build} /tmp/built; "
+                f"cd {modules}; for file in *; do echo >>$file; done")  # fmt: skip
+    # The last is of one that was interrupted while it built: DKMS neither uses nor removes that.
+    for lost in ("", f"{modules}/sch_apic.ko", f"{build}/x86_64/module/*.ko"):
+        machine.run(f"rm {KNOWN}/kernel-* {lost}; "
+                    f"PATH=/tmp/bin:$PATH /src/packaging/install {machine.release}")  # fmt: skip
+        assert ": installed" in machine.run("dkms status apic-timer")
+        machine.run(f"cd /tmp/built/x86_64/module; "
+                    f"for file in *.ko; do cmp $file {modules}/$file || exit; done; "
+                    f"cd {modules}; for file in *; do echo >>$file; done")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -613,10 +643,12 @@ def test_package_and_what_lies_there(uninstalled, scratch, package):
     assert "/usr/src/apic-timer-0.0.9 is a clone or an unpacked archive: run 'make uni" in refused
 
 
+PREBUILT = "usr/lib/modules/6.5.0-prebuilt/updates/dkms"  # as of "dkms mkbmdeb"
 PACKAGE = f"""
     mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/src /var/lib/dpkg/info /var/lib/dpkg/updates
     touch /var/lib/dpkg/status
     cp -a /src /tmp/deb/usr/src/apic-timer-{VERSION}
+    mkdir -p /tmp/deb/{PREBUILT} && touch /tmp/deb/{PREBUILT}/apic_timer.ko
     printf '%s\\n' 'Package: apic-timer-dkms' 'Version: {VERSION}-1' 'Architecture: all' \\
         'Maintainer: nobody <nobody@localhost>' 'Description: test' > /tmp/deb/DEBIAN/control
     dpkg-deb -b /tmp/deb /tmp/package.deb
@@ -627,7 +659,7 @@ PACKAGE = f"""
 
 
 def test_files_of_a_package_stay(uninstalled, scratch):
-    """Files of dpkg in /usr/src are neither replaced nor removed."""
+    """Files of dpkg in /usr/src and /lib/modules are neither replaced nor removed."""
     machine = uninstalled.copy(scratch)
     machine.run(f"set -e\n{PACKAGE}")
     before = machine.files()
