@@ -507,6 +507,25 @@ def test_all_kernels(uninstalled, scratch):
         assert removed == [works]
 
 
+def test_downgrade(uninstalled, scratch):
+    """DKMS would bring the newer version back, if it still knew it, with the next kernel."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/bin/dkms", BUILDS_NOTHING)
+    machine.run("chmod +x /tmp/bin/dkms")
+    # What a failed build leaves, and modules for a kernel that has no headers now.
+    for version, kept in (("0.98.0", "build"), ("0.99.0", "6.5.0-headless/x86_64/module"),
+                          ("0.0.9", "6.5.0-headless/x86_64/module")):  # fmt: skip
+        source = f"/usr/src/apic-timer-{version}"
+        machine.run(f"""mkdir {source}; cp -R /src/dkms.conf /src/packaging {source}
+                        sed -i s/{VERSION}/{version}/ {source}/dkms.conf
+                        dkms add apic-timer/{version}; mkdir -p {KNOWN}/{version}/{kept}""")
+    output = machine.run(f"PATH=/tmp/bin:$PATH /src/packaging/install {machine.release}")
+    assert set(machine.run(f"ls {KNOWN}").split()) == {VERSION, "0.0.9", "0.99.0"}
+    (line,) = re.findall("^apic-timer: version .*$", output, re.M)
+    assert line.startswith("apic-timer: version 0.99.0 stays for kernel 6.5.0-headless: DKMS will")
+    assert line.endswith(": dkms remove apic-timer/0.99.0 --all")
+
+
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_upgrade(installed, scratch):
     """All modules are the new ones, although most of them have not changed."""
@@ -610,12 +629,13 @@ def test_uninstall_goes_on(uninstalled, scratch):
 def test_path_of_su(uninstalled, scratch):
     """Without a dash, `su` leaves the user's PATH, which does not have DKMS's directory."""
     machine = uninstalled.copy(scratch)
-    machine.run("rm /usr/sbin/dkms; mkdir -p /var/lib/dkms/apic-timer/0.0.8")
+    machine.run("rm /usr/sbin/dkms")
     machine.write("usr/sbin/dkms", STUB)
     make = "chmod +x /usr/sbin/dkms; PATH=/usr/local/bin:/usr/bin:/bin make -C /src"
     output = machine.run(f"{make} install KVER={machine.release}")
     assert kernels_of(output) == [machine.release]
-    assert "dkms: remove apic-timer/0.0.8 --all" in machine.run(f"{make} uninstall")
+    output = machine.run(f"mkdir -p {KNOWN}/0.0.8; {make} uninstall")
+    assert "dkms: remove apic-timer/0.0.8 --all" in output
 
 
 def test_only_root_uninstalls(uninstalled, scratch):
