@@ -12,8 +12,10 @@
  * Therefore it processes one batch at a time, and a timer queues it again for the rest.
  *
  * Work that the irq_work has not begun can be cancelled. Closing a file does not depend on the
- * irq_work, because on PREEMPT_RT that runs in a thread of low priority. An item is removed
- * from the list without a walk, because interrupts are off and a handler may wait for the lock.
+ * irq_work, because on PREEMPT_RT that runs in a thread of low priority, which may be preempted in
+ * the middle of an item: by the task that it has just woken, for as long as that task runs. An item
+ * is removed from the list without a walk, because interrupts are off and a handler may wait for
+ * the lock.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpuhotplug.h>
@@ -108,27 +110,6 @@ static void resume(unsigned long long now, unsigned long data)
 }
 
 /**
- * device_later() - queue work of a handler
- * @later:	the item, with its function; not queued, and its function not running
- *
- * Context: Any but NMI.
- */
-void device_later(struct device_later *later)
-{
-	struct later_cpu *own;
-	unsigned long flags;
-
-	later->cpu = get_cpu();
-	own = this_cpu_ptr(&later_cpus);
-	raw_spin_lock_irqsave(&own->lock, flags);
-	later->queued = true;
-	list_add_tail(&later->node, &own->due);
-	raw_spin_unlock_irqrestore(&own->lock, flags);
-	irq_work_queue(&own->work);
-	put_cpu();
-}
-
-/**
  * device_later_cancel() - cancel queued work
  * @later:	the item, zeroed before its first use; the caller prevents that it is queued
  *		meanwhile
@@ -148,6 +129,43 @@ bool device_later_cancel(struct device_later *later)
 		take(own, later);
 	raw_spin_unlock_irqrestore(&own->lock, flags);
 	return queued;
+}
+
+/**
+ * device_later() - queue work of a handler on this CPU
+ * @later:	the item, zeroed before its first use, with its function, which may be running: then
+ *		it runs again, perhaps at the same time. The caller prevents that two queue it at
+ *		once.
+ *
+ * An item that is queued keeps its turn on this CPU. It is taken from another one, which a task
+ * of high priority may keep from it.
+ *
+ * Context: Any but NMI.
+ * Return: true if it was not queued before.
+ */
+bool device_later(struct device_later *later)
+{
+	struct later_cpu *own;
+	unsigned long flags;
+	bool was_queued = false;
+	int cpu = get_cpu();
+
+	if (later->cpu != cpu) {
+		was_queued = device_later_cancel(later);
+		later->cpu = cpu;
+	}
+	own = this_cpu_ptr(&later_cpus);
+	raw_spin_lock_irqsave(&own->lock, flags);
+	if (later->queued) {
+		was_queued = true;
+	} else {
+		later->queued = true;
+		list_add_tail(&later->node, &own->due);
+	}
+	raw_spin_unlock_irqrestore(&own->lock, flags);
+	irq_work_queue(&own->work);
+	put_cpu();
+	return !was_queued;
 }
 
 /* If no other CPU accepts timers, the timer that ends the dead CPU's pause was cancelled. */

@@ -19,7 +19,7 @@ struct device_later {
 	void (*call)(struct device_later *later);
 };
 
-void device_later(struct device_later *later);
+bool device_later(struct device_later *later);
 bool device_later_cancel(struct device_later *later);
 int device_later_init(void);
 void device_later_exit(void);

@@ -129,6 +129,11 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	return device_map(ring, vma);
 }
 
+static void free_file(struct device_timer *timer)
+{
+	kfree(container_of(timer, struct device_file, timer));
+}
+
 static int device_open(struct inode *inode, struct file *file)
 {
 	struct device_file *own;
@@ -153,7 +158,7 @@ static int device_open(struct inode *inode, struct file *file)
 		goto put;
 	mutex_init(&own->mutex);
 	device_sleep_init(own);
-	device_timer_init(&own->timer, own->user);
+	device_timer_init(&own->timer, own->user, free_file);
 	file->private_data = own;
 	return stream_open(inode, file);
 put:
@@ -171,7 +176,7 @@ static int device_release(struct inode *inode, struct file *file)
 	device_ring_free(own->ring);
 	device_page_release();
 	device_user_put(own->user);
-	kfree(own);
+	device_timer_put(&own->timer);
 	return 0;
 }
 

@@ -6,14 +6,15 @@
  * interrupt is late, or when the rate limit makes interrupts rarer than the interval.
  */
 #include <linux/apic_struct.h>
-#include <linux/delay.h>
 #include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/refcount.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "later.h"
 #include "limit.h"
 #include "moment.h"
 #include "page.h"
@@ -66,6 +67,16 @@ static bool count(struct device_timer *timer, u64 now)
 	return true;
 }
 
+/* Wake readers and pollers after the interrupt. */
+static void wake_later(struct device_timer *timer)
+	__must_hold(&timer->lock)
+{
+	lockdep_assert_held(&timer->lock);
+	refcount_inc(&timer->refs);
+	if (!device_later(&timer->wake))
+		refcount_dec(&timer->refs);	/* it is queued with a reference already */
+}
+
 static void expire(unsigned long long now, unsigned long data)
 {
 	struct device_timer *timer = (struct device_timer *)data;
@@ -80,8 +91,8 @@ static void expire(unsigned long long now, unsigned long data)
 	if (timer->clock == APIC_TIMER_CLOCK_TSC)
 		timer->expires += timer->timer.expires - timer->set;
 	counted = count(timer, now);
-	if (counted && atomic_inc_return(&timer->wakings) == 1)
-		device_later(&timer->wake);
+	if (counted)
+		wake_later(timer);
 	/* Pay for the next one now. It must not expire before the user's timers can afford it. */
 	if (timer->armed && counted) {
 		not_before = device_user_reserve(timer->user);
@@ -100,14 +111,14 @@ out:
 static void wake(struct device_later *later)
 {
 	struct device_timer *timer = container_of(later, struct device_timer, wake);
-	int wakings;
 
-	do {
-		wakings = atomic_read(&timer->wakings);
-		/* Wake all pollers, and the reader that has waited longest. */
-		wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
-		/* After this exchange, device_timer_exit() may proceed. */
-	} while (atomic_cmpxchg(&timer->wakings, wakings, 0) != wakings);
+	/*
+	 * Wake all pollers, and the reader that has waited longest. On PREEMPT_RT the one that
+	 * is woken may keep this thread from going on for any time. Nothing waits for this thread
+	 * then: it may be queued again, and the file be closed.
+	 */
+	wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
+	device_timer_put(timer);
 }
 
 static void epoch_began(struct device_epoch_waiter *waiter)
@@ -122,11 +133,17 @@ static void epoch_began(struct device_epoch_waiter *waiter)
  * device_timer_init() - prepare a file's timer
  * @timer:	the timer
  * @user:	account that pays
+ * @free:	frees the memory with the timer; in any context but NMI
+ *
+ * The caller has a reference: see device_timer_put().
  *
  * Context: Task. Sleeps.
  */
-void device_timer_init(struct device_timer *timer, struct device_user *user)
+void device_timer_init(struct device_timer *timer, struct device_user *user,
+		       void (*free)(struct device_timer *timer))
 {
+	refcount_set(&timer->refs, 1);
+	timer->free = free;
 	timer->user = user;
 	mutex_init(&timer->mutex);
 	raw_spin_lock_init(&timer->lock);
@@ -177,15 +194,29 @@ static void disarm(struct device_timer *timer)
  * device_timer_exit() - disarm a file's timer, permanently
  * @timer:	the timer
  *
+ * A wake-up may outlast this. The caller releases its reference afterwards.
+ *
  * Context: Task, when the file has no users.
  */
 void device_timer_exit(struct device_timer *timer)
 {
 	device_epoch_del(&timer->waiter);
 	disarm(timer);
-	/* No thread waits any more. The acquire pairs with the cmpxchg in wake(). */
-	while (atomic_read_acquire(&timer->wakings) && !device_later_cancel(&timer->wake))
-		usleep_range(20, 100);
+	/* No thread waits any more. One that is being woken has its own reference. */
+	if (device_later_cancel(&timer->wake))
+		device_timer_put(timer);
+}
+
+/**
+ * device_timer_put() - release a reference to a file's timer; the last one frees it
+ * @timer:	the timer
+ *
+ * Context: Any but NMI.
+ */
+void device_timer_put(struct device_timer *timer)
+{
+	if (refcount_dec_and_test(&timer->refs))
+		timer->free(timer);
 }
 
 /* Check whether this CPU has paid for the timer's next interrupt. */

@@ -3,9 +3,9 @@
 #define _APIC_TIMER_DEVICE_TIMER_H
 
 #include <linux/apic_timer.h>
-#include <linux/atomic.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
@@ -30,9 +30,9 @@ struct device_user;
  * @interval:	time from one expiry to the next; 0: no further expiry
  * @set:	TSC value that @timer was armed for; a new epoch moves @timer away from it
  * @ticks:	expirations not read yet
- * @wakings:	expiries for which @wait is still to be woken; unless 0, @wake is queued or
- *		running
  * @wake:	wakes @wait
+ * @refs:	the file, and each time that @wake is queued or running
+ * @free:	frees the memory
  * @wait:	readers and pollers
  * @waiter:	wakes readers and pollers when a new epoch begins
  */
@@ -50,14 +50,17 @@ struct device_timer {
 	u64 interval;
 	u64 set;
 	u64 ticks;
-	atomic_t wakings;
 	struct device_later wake;
+	refcount_t refs;
+	void (*free)(struct device_timer *timer);
 	wait_queue_head_t wait;
 	struct device_epoch_waiter waiter;
 };
 
-void device_timer_init(struct device_timer *timer, struct device_user *user);
+void device_timer_init(struct device_timer *timer, struct device_user *user,
+		       void (*free)(struct device_timer *timer));
 void device_timer_exit(struct device_timer *timer);
+void device_timer_put(struct device_timer *timer);
 long device_timer_arm(struct device_timer *timer, void __user *argument);
 ssize_t device_timer_read(struct device_timer *timer, char __user *to, size_t size,
 			  bool nonblocking);

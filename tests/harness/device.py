@@ -1005,6 +1005,44 @@ def priority() -> None:
         assert (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)) == before
 
 
+def outrun() -> None:
+    """A reader that goes on running keeps the file neither from other readers nor open.
+
+    On PREEMPT_RT the reader preempts the thread that wakes it.
+    """
+    returned, ended, end = 0, 1, 2
+    flags = mmap.mmap(-1, 3)
+    timer = Timer()
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {0})
+    pid = os.fork()
+    if not pid:
+        os.sched_setaffinity(0, {1})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+        timer.arm(soon(), clock=MONOTONIC)
+        os.read(timer.fileno(), 8)
+        os.close(timer.fileno())
+        flags[returned] = 1
+        give_up = soon(20_000)
+        while not flags[end] and time.monotonic_ns() < give_up:
+            pass
+        flags[ended] = 1
+        os._exit(0)
+    try:
+        while not flags[returned]:
+            time.sleep(0.01)
+        for _ in range(3):
+            timer.arm(soon(), clock=MONOTONIC)
+            assert timer.read() == 1
+            assert not flags[ended], "a reader on another CPU waited for the one that runs"
+        timer.close()
+        assert not flags[ended], "close() waited for the reader that runs"
+    finally:
+        flags[end] = 1
+        os.waitpid(pid, 0)
+        os.sched_setaffinity(0, cpus)
+
+
 def run(name: str) -> None:
     """Run a case."""
     globals()[name]()

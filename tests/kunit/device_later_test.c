@@ -151,12 +151,48 @@ static void cancel_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, order[BATCH + 2], 0);
 }
 
+/* An item that is queued is not queued again, and keeps its turn. */
+static void queued_test(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, device_later(&laters[0]));
+	KUNIT_EXPECT_TRUE(test, device_later(&laters[1]));
+	KUNIT_EXPECT_FALSE(test, device_later(&laters[0]));
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, 2);
+	KUNIT_EXPECT_EQ(test, order[0], 0);
+	KUNIT_EXPECT_EQ(test, order[1], 1);
+	KUNIT_EXPECT_TRUE(test, device_later(&laters[0]));
+}
+
+static void again(struct device_later *later)
+{
+	count(later);
+	if (calls < 4)
+		device_later(later);
+}
+
+/* Work may be queued again while its function runs, as by a handler on another CPU. */
+static void again_test(struct kunit *test)
+{
+	laters[0].call = again;
+	leave(2);
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, 4);
+	KUNIT_EXPECT_EQ(test, order[0], 0);
+	KUNIT_EXPECT_EQ(test, order[1], 1);
+	KUNIT_EXPECT_EQ(test, order[2], 0);
+	KUNIT_EXPECT_EQ(test, order[3], 0);
+	KUNIT_EXPECT_FALSE(test, device_later_cancel(&laters[0]));
+}
+
 static struct kunit_case device_later_test_cases[] = {
 	KUNIT_CASE(in_turn_test),
 	KUNIT_CASE(no_pause_test),
 	KUNIT_CASE(no_timer_test),
 	KUNIT_CASE(died_test),
 	KUNIT_CASE(cancel_test),
+	KUNIT_CASE(queued_test),
+	KUNIT_CASE(again_test),
 	{}
 };
 
