@@ -114,9 +114,12 @@ int device_page_init(void)
 		free_page((unsigned long)page);
 		return ret;
 	}
-	/* The query describes the TSC even if this CPU has no timer. */
-	apic_timer_query(raw_smp_processor_id(), &info);
 	flags = write_begin();
+	/*
+	 * The query describes the TSC even if this CPU has no timer. A notice of what it does not
+	 * show yet waits for the lock, and comes after it.
+	 */
+	apic_timer_query(raw_smp_processor_id(), &info);
 	page->epoch = apic_struct_epoch(info.tsc_epoch);
 	if (info.tsc_kind >= APIC_TIMER_TSC_CONSTANT)
 		page->flags |= APIC_TIMER_TSC_IS_CONSTANT;
