@@ -6,6 +6,9 @@
 #include <linux/errno.h>
 #include <linux/irqflags.h>
 #include <linux/prandom.h>
+#include <linux/tracepoint.h>
+
+#include <trace/events/apic_timer.h>
 
 #include "machine.h"
 #include "mux/fence.h"
@@ -135,6 +138,32 @@ static void beside_timers_test(struct kunit *test)
 		KUNIT_EXPECT_GE(test, ran_at, timer.expires);
 		KUNIT_EXPECT_LE(test, ran_at, timer.expires + LATE);
 	}
+}
+
+static u64 told;
+
+static void tell(void *unused, const struct apic_timer_receipt *receipt)
+{
+	told = receipt->deferred;
+}
+
+/* The receipt of an expiry shows for how long a fence has deferred the event. */
+static void receipt_test(struct kunit *test)
+{
+	u64 due = apic_timer_sim.now + UNTIL - 10000;
+
+	kernel_at(due);
+	KUNIT_ASSERT_EQ(test, apic_timer_fence(due + 10000), 0);
+	timer.expires = due + 8000;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_ASSERT_EQ(test, register_trace_apic_timer_receipt(tell, NULL), 0);
+	run_until(due + 20000);
+	unregister_trace_apic_timer_receipt(tell, NULL);
+	tracepoint_synchronize_unregister();
+	EXPECT_EVENT(test, due + 10000, true);
+	KUNIT_EXPECT_LE(test, told, 8000 + LATE);
+	/* It is counted until the handler could start, which is earlier by the lead. */
+	KUNIT_EXPECT_GE(test, told, 8000 - apic_timer_target_spin_max);
 }
 
 static u64 handlers_until;
@@ -519,6 +548,7 @@ static void any_test(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(edges_test),
 	KUNIT_CASE(beside_timers_test),
+	KUNIT_CASE(receipt_test),
 	KUNIT_CASE(in_handler_test),
 	KUNIT_CASE(never_test),
 	KUNIT_CASE(once_test),

@@ -38,6 +38,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -64,12 +65,22 @@ static enum apic_timer_cpu_state cpu_state_now(const struct apic_timer_mux *mux)
 	return mux->tick_stopped ? APIC_TIMER_CPU_TICK_STOPPED : APIC_TIMER_CPU_IDLE;
 }
 
+/* Get for how long a kernel event has been deferred at @ready, by this expiry or a fence. */
+static u64 deferred_for(const struct apic_timer_mux *mux, u64 ready)
+{
+	u64 due = mux->deadline[APIC_TIMER_MUX_KERNEL];
+
+	/* The fast path leaves @deferred as it was when it has served the event. */
+	if (due != APIC_TIMER_NEVER)
+		due = min3(due, mux->deferred, mux->fence.due);
+	return due < ready ? ready - due : 0;
+}
+
 /* Trace the course of an expiry, for a user who wants to know why it was late. */
 static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode,
 			  const struct apic_timer_dispatch *expiry,
 			  const struct apic_timer_mux *mux)
 {
-	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	struct apic_timer_receipt receipt = {
 		.timer = timer,
 		.function = expiry->function,
@@ -79,7 +90,7 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 		.start = expiry->start,
 		.lead = expiry->programmed_for ? mux->lead : 0,
 		.delta = mux->delta,
-		.deferred = kernel < expiry->ready ? expiry->ready - kernel : 0,
+		.deferred = deferred_for(mux, expiry->ready),
 		.smi = apic_timer_smi_count() - mux->smi,
 		.mode = mode,
 		.cpu_state = expiry->cpu_state,
