@@ -5,6 +5,7 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/err.h>
+#include <linux/irqflags.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
@@ -17,6 +18,7 @@
 #include "policy/lead.h"
 #include "timers/dispatch.h"
 #include "timers/drain.h"
+#include "timers/interrupt.h"
 #include "timers/state.h"
 
 #define COUNT	2000
@@ -265,6 +267,73 @@ static void never_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, records[1].runs, 1U);
 	KUNIT_EXPECT_EQ(test, records[0].runs, 0U);
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
+/* Check whether the kernel's next event takes the fast path. */
+static bool is_fast(void)
+{
+	return apic_timer_mux_kernel_only(machine_mux(), 1000000, apic_timer_sim.now);
+}
+
+static void kernel_at(u64 tsc)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (tsc == APIC_TIMER_NEVER)
+		apic_timer_mux_give_up_kernel();
+	else
+		apic_timer_sim_kernel(tsc);
+	local_irq_restore(flags);
+}
+
+static void delete(unsigned int how)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	switch (how) {
+	case 0:
+		del_apic_timer(&timers[0]);
+		del_apic_timer(&timers[1]);
+		break;
+	case 1:
+		apic_timer_drain_all();
+		break;
+	default:	/* as another CPU does */
+		base = apic_timer_base_lock(&timers[0], &flags);
+		apic_timer_base_dequeue(base, &timers[1]);
+		apic_timer_base_dequeue(base, &timers[0]);
+		apic_timer_base_unlock(base, flags);
+	}
+}
+
+/*
+ * After the last timer was deleted or cancelled, the hardware may fire once for it, but does not
+ * stay armed when the kernel gives up its event. From the next interrupt on, the kernel's events
+ * take the fast path.
+ */
+static void deleted_last_test(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		kernel_at(apic_timer_sim.now + 5000);
+		add(test, 0, 1000000);
+		add(test, 1, 2000000);
+		KUNIT_EXPECT_FALSE(test, is_fast());
+		delete(i / 2);
+		KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
+		if (i % 2)
+			kernel_at(APIC_TIMER_NEVER);
+		else
+			run_for(10000);
+		KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+		KUNIT_EXPECT_TRUE(test, is_fast());
+		apic_timer_mux_end_kernel_only(machine_mux());
+		kernel_at(APIC_TIMER_NEVER);
+	}
+	KUNIT_EXPECT_EQ(test, order, 0U);
 }
 
 /* A deletion does not access the hardware; the interrupt finds no timer. */
@@ -905,6 +974,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(error_test),
 	KUNIT_CASE(late_test),
 	KUNIT_CASE(never_test),
+	KUNIT_CASE(deleted_last_test),
 	KUNIT_CASE(deleted_head_test),
 	KUNIT_CASE(armed_once_test),
 	KUNIT_CASE(throttle_past_test),

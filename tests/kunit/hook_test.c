@@ -132,6 +132,12 @@ static void stopped_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.events, events);
 	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+
+	/* For a timer that was deleted, the LAPIC does not stay armed. */
+	KUNIT_EXPECT_TRUE(test, fake.active);
+	fake_freeze();
+	KUNIT_EXPECT_FALSE(test, fake.active);
+	fake_thaw();
 	end(test);
 }
 

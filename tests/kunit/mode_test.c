@@ -987,6 +987,38 @@ static void see_mean(unsigned long long now, unsigned long data)
 	ran(now, data);
 }
 
+/*
+ * An exact timer is in time although the one before it, which needed no lead or a smaller one, was
+ * deleted or postponed.
+ */
+static void former_head_test(struct kunit *test)
+{
+	static const unsigned int modes[] = { APIC_TIMER_RAW, APIC_TIMER_MEAN, APIC_TIMER_EXACT };
+	unsigned int i, how;
+
+	apic_timer_sim.machine.latency = 2000;
+	shots(test, 50);
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		for (how = 0; how < 3; how++) {
+			forget();
+			timers[1].flags = modes[i];
+			timers[1].spin_budget = modes[i] == APIC_TIMER_EXACT ? 10 : 0;
+			add(test, 1, 100000);
+			add(test, 0, 100100);
+			if (how == 0)
+				KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[1]), 1);
+			else
+				mod_apic_timer(&timers[1], apic_timer_sim.now +
+					       (how == 1 ? 100200 : 500000));
+			run_for(200000);
+			KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
+			KUNIT_EXPECT_GE(test, records[0].least, 0LL);
+			KUNIT_EXPECT_LE(test, records[0].most, 2LL);
+			run_for(1000000);
+		}
+	}
+}
+
 /* Learning from the first of two neighbours does not delay the second. */
 static void learnt_last_test(struct kunit *test)
 {
@@ -1042,6 +1074,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(budget_test),
 	KUNIT_CASE(close_test),
 	KUNIT_CASE(near_test),
+	KUNIT_CASE(former_head_test),
 	KUNIT_CASE(learnt_last_test),
 	KUNIT_CASE(late_test),
 	KUNIT_CASE(hold_test),

@@ -134,6 +134,24 @@ static void earliest_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
+/* A timer is deleted while the kernel wants no event; then the kernel gives it up once more. */
+static void give_up_again(struct kunit *test)
+{
+	unsigned long programmed;
+
+	set(APIC_TIMER_MUX_TIMERS, apic_timer_sim.now + 40000);
+	set(APIC_TIMER_MUX_TIMERS, APIC_TIMER_NEVER);
+	KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
+	set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+	KUNIT_EXPECT_EQ(test, machine_mux()->fires, APIC_TIMER_NEVER);
+
+	/* Disarmed hardware is left alone. */
+	programmed = apic_timer_sim.programmed;
+	set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, programmed);
+}
+
 /* With nothing to fire for, the hardware is disarmed: a CPU may not power down otherwise. */
 static void none_test(struct kunit *test)
 {
@@ -159,6 +177,7 @@ static void none_test(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
 		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
 		KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
+		give_up_again(test);
 
 		/* Nor behind a fence, which still defers the kernel's next event. */
 		now = apic_timer_sim.now;
@@ -172,6 +191,7 @@ static void none_test(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
 		KUNIT_EXPECT_GE(test, mux->fires, now + 20000);
 		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
+		give_up_again(test);
 
 		now = apic_timer_sim.now;
 		set(APIC_TIMER_MUX_TIMERS, now + 3000);

@@ -406,6 +406,31 @@ static void freeze_test(struct kunit *test)
 	end(test);
 }
 
+/*
+ * For a timer that was deleted the LAPIC is armed no longer than until the kernel gives up its
+ * event: also if the tick is stopped already and stays so, as on a CPU of nohz_full.
+ */
+static void deleted_test(struct kunit *test)
+{
+	unsigned int i;
+
+	start(test, 3000000, 0);
+	fake_run(3 * TICK_NS);
+	for (i = 0; i < 2; i++) {
+		timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000000);
+		KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+		KUNIT_ASSERT_EQ(test, del_apic_timer(&timer), 1);
+		KUNIT_EXPECT_TRUE(test, fake.active);
+		if (i)
+			fake_freeze();
+		else
+			fake_idle();
+		KUNIT_EXPECT_FALSE(test, fake.active);
+	}
+	fake_thaw();
+	end(test);
+}
+
 /* Everything is as before, and the kernel's list has no device of ours. */
 static void attach_fails_test(struct kunit *test)
 {
@@ -517,6 +542,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(both_are_served_test),
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(freeze_test),
+	KUNIT_CASE(deleted_test),
 	KUNIT_CASE(resume_test),
 	KUNIT_CASE(unbind_test),
 	KUNIT_CASE(detach_test),

@@ -180,9 +180,11 @@ apic_timer_queue_leave_slot(struct apic_timer_queue *queue, unsigned int slot)
  * apic_timer_queue_del() - remove a timer
  * @queue:	the queue that @timer is in
  * @timer:	the timer
+ *
+ * Return: the new head if it was the head, and is not the last; otherwise NULL.
  */
-static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
-						 struct apic_timer_list *timer)
+static __always_inline struct apic_timer_list *
+apic_timer_queue_del(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 {
 	struct apic_timer_list *prev, *next;
 	int group = timer->group;
@@ -191,11 +193,11 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 	if (group < 0) {
 		apic_timer_queue_leave_slot(queue,
 					    group - APIC_TIMER_QUEUE_ARRIVED);
-		return;
+		return NULL;
 	}
 	if (unlikely(group)) {
 		apic_timer_queue_del_leader(queue, timer);
-		return;
+		return timer->prev ? NULL : queue->first;
 	}
 	prev = timer->prev;
 	next = timer->next;
@@ -203,16 +205,21 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 		prev->next = next;
 		if (next)
 			next->prev = prev;
-	} else if (!queue->count) {
+		return NULL;
+	}
+	if (!queue->count) {
 		queue->unindexed = 0;
 		queue->first = NULL;
-	} else if (next && next->key <= queue->soonest) {
+		return NULL;
+	}
+	if (next && next->key <= queue->soonest) {
 		queue->unindexed--;
 		queue->first = next;
 		next->prev = NULL;
 	} else {
 		apic_timer_queue_del_first(queue);
 	}
+	return queue->first;
 }
 
 #endif /* _APIC_TIMER_QUEUE_H */

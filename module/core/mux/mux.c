@@ -27,7 +27,9 @@
  * are served first, then the kernel's event if it is due.
  *
  * When the timers' deadline moves away, the hardware is left as it is: one
- * spurious interrupt is cheaper than programming at each change. The kernel's
+ * spurious interrupt is cheaper than programming at each change. The deadline of a
+ * timer that was the last, and was deleted, stays until the next interrupt, or until
+ * the kernel gives up its event: from then on the kernel takes the fast path. Its own
  * deadline is always followed at once, because an idle CPU must not be woken for
  * nothing.
  *
@@ -115,9 +117,7 @@ static bool stops_tick(u64 kernel, u64 now)
 static __always_inline void set_timers_deadline(struct apic_timer_mux *mux)
 {
 	if (unlikely(mux->target.expires == APIC_TIMER_NEVER)) {
-		mux->target.expires = mux->no_timer;
-		mux->deadline[APIC_TIMER_MUX_TIMERS] = APIC_TIMER_NEVER;
-		mux->serve_from = APIC_TIMER_NEVER;
+		apic_timer_mux_no_timers(mux);
 		return;
 	}
 	mux->deadline[APIC_TIMER_MUX_TIMERS] =
@@ -376,6 +376,16 @@ static bool is_another(const struct apic_timer_mux *mux, u64 tsc, u64 now)
 	       (mux->deferred > now || tsc > apic_timer_add_tsc(now, moment));
 }
 
+/*
+ * Check whether the hardware is still armed for a timer that was deleted, although there is
+ * nothing left to fire for.
+ */
+static bool left_armed(const struct apic_timer_mux *mux, u64 kernel)
+{
+	return kernel == APIC_TIMER_NEVER && mux->target.expires >= APIC_TIMER_FENCED &&
+	       mux->fires != APIC_TIMER_NEVER;
+}
+
 /**
  * apic_timer_mux_set_kernel() - set the kernel's deadline on this CPU
  * @tsc:	absolute TSC; a past one is due at once, %APIC_TIMER_NEVER is none
@@ -399,7 +409,8 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 		tsc = max(tsc, apic_timer_fence_defer(&mux->fence, min(tsc, mux->deferred), now));
 	was = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = tsc;
-	if (tsc == was || mux->in_irq)
+	/* In suspend to idle, the kernel may give up an event that it has given up before. */
+	if ((tsc == was && !left_armed(mux, tsc)) || mux->in_irq)
 		return;
 	/*
 	 * If no timer is left, the hardware may still be programmed for one that was deleted.

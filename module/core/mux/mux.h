@@ -158,6 +158,21 @@ static inline u64 apic_timer_mux_serve_from(const struct apic_timer_mux *mux,
 }
 
 /**
+ * apic_timer_mux_no_timers() - remove the timers' target
+ * @mux:	of this CPU
+ *
+ * The hardware is left as it is: it is stopped when the kernel gives up its event, too.
+ *
+ * Context: Interrupts off.
+ */
+static __always_inline void apic_timer_mux_no_timers(struct apic_timer_mux *mux)
+{
+	mux->target.expires = mux->no_timer;
+	mux->deadline[APIC_TIMER_MUX_TIMERS] = APIC_TIMER_NEVER;
+	mux->serve_from = APIC_TIMER_NEVER;
+}
+
+/**
  * apic_timer_mux_kernel_only() - fast path to set the kernel's deadline
  * @mux:	of this CPU
  * @cycles:	TSC cycles from @now, less than 2^63

@@ -166,7 +166,7 @@ static bool hook_stop(struct clock_event_device *device)
 {
 	if (!this_cpu_read(hooks.attached))
 		return false;
-	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
+	apic_timer_mux_give_up_kernel();
 	return true;
 }
 

@@ -155,7 +155,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
  */
 static int proxy_set_stopped(struct clock_event_device *device)
 {
-	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
+	apic_timer_mux_give_up_kernel();
 	return 0;
 }
 

@@ -225,16 +225,38 @@ apic_timer_base_insert(struct apic_timer_base *base,
  * @timer:	the timer, pending
  *
  * The hardware stays programmed: see mux.c.
+ *
+ * Return: the new head if it was the head, and is not the last; otherwise NULL. See
+ * apic_timer_base_sooner().
  */
-static __always_inline void
+static __always_inline struct apic_timer_list *
 apic_timer_base_dequeue(struct apic_timer_base *base,
 			struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
+	struct apic_timer_list *head;
+
 	lockdep_assert_held(&base->lock);
 
-	apic_timer_queue_del(&base->queue, timer);
+	head = apic_timer_queue_del(&base->queue, timer);
 	apic_timer_set_state(timer, APIC_TIMER_DONE);
+	return head;
+}
+
+/**
+ * apic_timer_base_sooner() - check whether a new head needs the hardware sooner
+ * @head:	the new head, NULL for none
+ * @left:	the former one
+ *
+ * It has to fire for a timer at its expiry less its lead, which is at most its budget. The new
+ * head's lead may be larger.
+ *
+ * Return: true if apic_timer_base_program() has to be called before the base is unlocked.
+ */
+static __always_inline bool
+apic_timer_base_sooner(const struct apic_timer_list *head, const struct apic_timer_list *left)
+{
+	return head && unlikely(head->key - left->key < apic_timer_target_budget(head));
 }
 
 /**

@@ -171,7 +171,8 @@ bool apic_timer_drain_cancels(struct apic_timer_base *base,
 	report_add(timer->function, 1);
 	if (timer->state == APIC_TIMER_PENDING) {
 		cancelled(timer);
-		apic_timer_base_dequeue(base, timer);
+		if (apic_timer_base_sooner(apic_timer_base_dequeue(base, timer), timer))
+			apic_timer_base_program(base);
 	}
 	return true;
 }
@@ -202,7 +203,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 	unsigned long flags;
 	unsigned int i, n, theirs, same = 0;
 	const void *handler = NULL;
-	bool more, its_handler = false;
+	bool more, found = false, its_handler = false;
 
 	apic_timer_queue_cursor_init(&cursor);
 	do {
@@ -220,6 +221,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 			if (!its_handler && !is_part_of(timers[i], module))
 				continue;
 			same++;
+			found = true;
 			cancelled(timers[i]);
 			timers[theirs++] = timers[i];
 		}
@@ -227,6 +229,9 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 		while (theirs)
 			apic_timer_base_dequeue(base, timers[--theirs]);
 		if (!more) {
+			/* Also if none is left: that CPU's tick may have stopped. */
+			if (found && base->online)
+				apic_timer_base_program(base);
 			apic_timer_queue_walk_end(&base->queue, &cursor);
 			if (same)
 				report_add(handler, same);

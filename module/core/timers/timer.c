@@ -339,7 +339,8 @@ static __always_inline void change(struct apic_timer_base *base,
 {
 	bool later = expires >= timer->key;
 
-	apic_timer_queue_del(&base->queue, timer);
+	if (apic_timer_base_sooner(apic_timer_queue_del(&base->queue, timer), timer))
+		apic_timer_base_program(base);
 	timer->expires = expires;
 	apic_timer_stats_inc(MODIFIED);
 	trace_apic_timer_mod(timer);
@@ -429,7 +430,8 @@ static __always_inline void del(struct apic_timer_base *base,
 {
 	trace_apic_timer_del(timer);
 	apic_timer_stats_inc(DELETED);
-	apic_timer_base_dequeue(base, timer);
+	if (apic_timer_base_sooner(apic_timer_base_dequeue(base, timer), timer))
+		apic_timer_base_program(base);
 }
 
 /*
