@@ -48,7 +48,7 @@ static inline bool shaper_tapped(struct net_device *dev)
 static inline void shaper_set_pkt_len(struct sk_buff *skb, unsigned int len, unsigned int segs)
 {
 	qdisc_skb_cb(skb)->pkt_len = len;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 	qdisc_skb_cb(skb)->pkt_segs = segs;
 #endif
 }
@@ -60,7 +60,7 @@ static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
 }
 
 /*
- * Why the qdisc drops a packet. Since 7.0 the reason is in the part of the control block that
+ * Why the qdisc drops a packet. Since 6.19 the reason is in the part of the control block that
  * segmentation overwrites, so what the kernel has put there before enqueue may be gone.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
@@ -83,7 +83,7 @@ static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
 static inline int shaper_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 			      u32 reason)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 	tc_skb_cb(skb)->drop_reason = reason;
 #endif
 	return qdisc_drop(skb, sch, to_free);
