@@ -351,7 +351,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 			kthread_stop(old_thread);
 	}
 	if (old.offload && !config.offload)
-		shaper_offload_off(sch, old.ahead_ns);
+		shaper_offload_off(sch, old.ahead_ns, false);
 	return 0;
 }
 

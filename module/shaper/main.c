@@ -117,7 +117,7 @@ static void shaper_destroy(struct Qdisc *sch)
 	if (q->thread)
 		kthread_stop(q->thread);
 	if (q->config.offload)
-		shaper_offload_off(sch, q->config.ahead_ns);
+		shaper_offload_off(sch, q->config.ahead_ns, true);
 	tcf_block_put(q->block);
 	shaper_epoch_del(q);
 	shaper_classes_exit(q);

@@ -73,6 +73,12 @@ static bool is_used(const struct Qdisc *sch)
 	return false;
 }
 
+/* While a root is replaced, and while the device is down, its queue has no qdisc that sends. */
+static bool queue_is_active(const struct Qdisc *sch)
+{
+	return rcu_access_pointer(sch->dev_queue->qdisc) != &noop_qdisc;
+}
+
 static void set_launch(struct shaper *q, bool launch)
 {
 	unsigned long flags;
@@ -132,19 +138,24 @@ int shaper_offload_on(struct Qdisc *sch, struct netlink_ext_ack *extack)
  * shaper_offload_off() - turn a device's LaunchTime off
  * @sch:	the qdisc, which has turned it on, and hands packets over at their moments again
  * @ahead_ns:	how long before their moments it has handed them over until now
+ * @destroyed:	@sch is being destroyed
  *
- * The device would send at once what it still has, and what it gets ahead of its moment.
+ * The device would send at once what it still has, and what it gets ahead of its moment. But
+ * below mq or another qdisc, a successor sends before @sch is destroyed. The device would delay
+ * its packets by times of an application, perhaps of another clock: then do not wait.
  *
  * Context: Task context, RTNL. Sleeps.
  */
-void shaper_offload_off(struct Qdisc *sch, u64 ahead_ns)
+void shaper_offload_off(struct Qdisc *sch, u64 ahead_ns, bool destroyed)
 {
 	struct shaper *q = qdisc_priv(sch);
 
 	list_del(&q->offloads);
 	if (!is_used(sch)) {
-		wait_for_taken();
-		fsleep(DIV_ROUND_UP(ahead_ns, NSEC_PER_USEC));
+		if (!destroyed || !queue_is_active(sch)) {
+			wait_for_taken();
+			fsleep(DIV_ROUND_UP(ahead_ns, NSEC_PER_USEC));
+		}
 		ask(sch, false);
 	}
 	set_launch(q, false);

@@ -6,7 +6,7 @@ No emulated network card has LaunchTime; the test checks the values that the dri
 import re
 
 import pytest
-from test_shaper import BOTH, END, STOCK, VIRTUAL, all_came, dropped_late
+from test_shaper import BOTH, END, SMP, STOCK, VIRTUAL, all_came, dropped_late
 
 BEGIN = """
     unload
@@ -320,6 +320,31 @@ def test_replaced(guest):
     """LaunchTime stays on while any qdisc of the queue uses it."""
     found = launches(guest.ok())
     assert [count for count, *_ in found] == [50, 0, 50, 0]
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    begin launch=1 queues=2
+    tc qdisc add dev sink0 root handle 1: mq
+    tc qdisc add dev sink0 parent 1:1 handle 11: apic offload on ahead 100ms
+    # By the first queue, at times of a clock that the card does not use
+    udpsend count=1500 gap=1000000 clock=mono priority=2 wait=1000000000 &
+    sleep 0.2
+    tc qdisc replace dev sink0 parent 1:1 handle 12: pfifo
+    wait
+    od -An -td8 -w16 -v $SINK/launches | awk '$2 < -1e9 { n++ } END { print "wrong", n + 0, NR }'
+    """
+    + END,
+)
+def test_replaced_below_mq(guest):
+    """The successor of a qdisc sends at once: its packets get no launch time by their own time."""
+    wrong, launched = map(int, re.search(r"^wrong (\d+) (\d+)$", guest.ok(), re.M).groups())
+    print(wrong, launched)
+    assert launched > 50
+    # Between the successor's activation and the destruction. While `ahead` passes, 90 and more.
+    assert wrong < 50
 
 
 @pytest.mark.guest(
