@@ -27,11 +27,8 @@
 
 #include "compat/hrtimer.h"
 #include "lib/refuse.h"
-#include "mux/mux.h"
-#include "mux/watchdog.h"
-#include "qos_requests.h"
+#include "pm.h"
 #include "timers/base.h"
-#include "tsc/tsc.h"
 
 /**
  * struct move - a move of TSCs
@@ -64,20 +61,6 @@ static int check(const struct move *move)
 	return 0;
 }
 
-/*
- * The kernel event that the mux has recorded has an old TSC value. Linux 7.x programs
- * no other event while an overdue one is outstanding (clockevents.c,
- * next_event_forced), so the event is made due now: the kernel finds due timers by its
- * own clock.
- */
-static void serve_kernel(void)
-{
-	u64 now = apic_timer_tsc_now();
-
-	if (apic_timer_mux_kernel_deadline(this_cpu_ptr(&apic_timer_mux)) != APIC_TIMER_NEVER)
-		apic_timer_mux_set_kernel(now, now);
-}
-
 static int move_here(void *data)
 {
 	const struct move *move = data;
@@ -88,11 +71,7 @@ static int move_here(void *data)
 	if (ret || !cpumask_test_cpu(smp_processor_id(), move->cpus))
 		return ret;
 	move->move();
-	apic_timer_qos_restart();
-	if (this_cpu_read(apic_timer_base.online))
-		apic_timer_watchdog_online();
-	apic_timer_base_moved();
-	serve_kernel();
+	apic_timer_pm_restart();
 	apic_timer_hrtimer_setup(event, nothing, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
 	hrtimer_start(event, 0, HRTIMER_MODE_ABS_PINNED_HARD);
 	return 0;

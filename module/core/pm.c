@@ -17,11 +17,14 @@
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 
 #include "compat/syscore.h"
 #include "epoch.h"
+#include "mux/mux.h"
 #include "mux/source.h"
 #include "mux/watchdog.h"
 #include "pm.h"
@@ -41,6 +44,9 @@
 /* When the machine was suspended */
 static u64 slept_tsc;
 static u64 slept_at;	/* ns */
+
+/* Interrupts of CPUs that were online: see restart_others(). */
+static DEFINE_PER_CPU(call_single_data_t, restart_call);
 
 /*
  * Check whether the TSC has counted throughout the sleep. Without a clock that can be read
@@ -63,6 +69,56 @@ static bool has_counted(u64 tsc, u64 slept_ns)
 	pr_info_once("the kernel's clock did not count a sleep of %llu ms by the TSC: pending timers are not moved\n",
 		     div_u64(counted_ns, NSEC_PER_MSEC));
 	return true;
+}
+
+/*
+ * The kernel event that the mux has recorded has an old TSC value. Linux 7.x programs
+ * no other event while an overdue one is outstanding (clockevents.c,
+ * next_event_forced), so the event is made due now: the kernel finds due timers by its
+ * own clock.
+ */
+static void serve_kernel(void)
+{
+	u64 now = apic_timer_tsc_now();
+
+	if (apic_timer_mux_kernel_deadline(this_cpu_ptr(&apic_timer_mux)) != APIC_TIMER_NEVER)
+		apic_timer_mux_set_kernel(now, now);
+}
+
+/**
+ * apic_timer_pm_restart() - begin anew on this CPU, whose TSC has jumped while it was online
+ *
+ * Its pending timers, if there are any, have been moved.
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_pm_restart(void)
+{
+	apic_timer_qos_restart();
+	if (!this_cpu_read(apic_timer_base.online))
+		return;
+	apic_timer_watchdog_online();
+	apic_timer_base_moved();
+	serve_kernel();
+}
+
+static void restart(void *unused)
+{
+	apic_timer_pm_restart();
+}
+
+/*
+ * Xen saves a guest with its CPUs online, in stop_machine(). Their hardware is programmed for
+ * what were the timers' expiries, and what they have recorded are moments of the old TSC.
+ */
+static void restart_others(void)
+{
+	unsigned int cpu;
+
+	/* -EBUSY: the call after an earlier sleep is still to come, and does for this one. */
+	for_each_online_cpu(cpu)
+		if (cpu != smp_processor_id())
+			smp_call_function_single_async(cpu, per_cpu_ptr(&restart_call, cpu));
 }
 
 /**
@@ -88,7 +144,6 @@ void apic_timer_pm_resume(u64 clock)
 	u64 slept_ns = clock - min(clock, slept_at);
 	u64 now = apic_timer_tsc_now();
 	s64 shift = now - slept_tsc;
-	unsigned int cpu;
 
 	lockdep_assert_irqs_disabled();
 	if (!has_counted(now, slept_ns)) {
@@ -96,12 +151,7 @@ void apic_timer_pm_resume(u64 clock)
 			shift);
 		apic_timer_base_shift(shift);
 		apic_timer_epoch_begin(shift);
-		/*
-		 * Xen saves a guest with its CPUs online, in stop_machine(). Their hardware
-		 * is programmed for what were the timers' expiries.
-		 */
-		for_each_online_cpu(cpu)
-			apic_timer_base_wake(cpu);
+		restart_others();
 	}
 	apic_timer_qos_restart();
 	if (this_cpu_read(apic_timer_base.online)) {
@@ -130,11 +180,17 @@ APIC_TIMER_DEFINE_SYSCORE(syscore, suspend, resume);
  */
 void apic_timer_pm_init(void)
 {
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		INIT_CSD(per_cpu_ptr(&restart_call, cpu), restart, NULL);
 	apic_timer_syscore_register(&syscore);
 }
 
 /**
  * apic_timer_pm_exit() - undo apic_timer_pm_init()
+ *
+ * A call that is still to come is waited for by apic_timer_watchdog_exit().
  */
 void apic_timer_pm_exit(void)
 {

@@ -4,6 +4,7 @@
 
 void apic_timer_pm_suspend(u64 clock);
 void apic_timer_pm_resume(u64 clock);
+void apic_timer_pm_restart(void);
 void apic_timer_pm_init(void);
 void apic_timer_pm_exit(void);
 

@@ -72,15 +72,19 @@ static DEFINE_MUTEX(mutex);
 /**
  * apic_timer_qos_restart() - start over because the TSC may have jumped
  *
- * Context: Interrupts off, no other CPU in this module.
+ * Context: Interrupts off.
  */
 void apic_timer_qos_restart(void)
 {
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+
 	lockdep_assert_irqs_disabled();
 	if (!latency_qos)
 		return;
+	raw_spin_lock(&base->lock);
 	this_cpu_ptr(&apic_timer_qos)->next = APIC_TIMER_NEVER;
 	apic_timer_qos_kick();
+	raw_spin_unlock(&base->lock);
 }
 
 /* Expiries for which a request for a CPU may be needed. */

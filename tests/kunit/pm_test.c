@@ -9,6 +9,7 @@
 
 #include "epoch.h"
 #include "machine.h"
+#include "mux/watchdog.h"
 #include "pm.h"
 
 #define COUNT	500
@@ -63,13 +64,18 @@ static int sleep_test_init(struct kunit *test)
 	return apic_timer_register_notifier(&block);
 }
 
-static void sleep_test_exit(struct kunit *test)
+static void delete_all(void)
 {
 	unsigned int i;
 
-	apic_timer_unregister_notifier(&block);
 	for (i = 0; i < COUNT; i++)
 		del_apic_timer(&timers[i]);
+}
+
+static void sleep_test_exit(struct kunit *test)
+{
+	apic_timer_unregister_notifier(&block);
+	delete_all();
 	machine_exit(test);
 }
 
@@ -221,6 +227,105 @@ static void saturates_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&never), 1);
 }
 
+static unsigned int runs, kernel_events;
+
+static void ran(unsigned long long now, unsigned long data)
+{
+	runs++;
+}
+
+static void kernel_event(u64 now)
+{
+	kernel_events++;
+}
+
+static DEFINE_APIC_TIMER(far_timer, ran, 0);
+static DEFINE_APIC_TIMER(near_timer, ran, 0);
+
+static void run_for(u64 cycles)
+{
+	apic_timer_sim_run(apic_timer_sim.now + cycles, MACHINE_LIMIT);
+}
+
+static void add_in(struct kunit *test, struct apic_timer_list *timer, u64 cycles)
+{
+	timer->expires = apic_timer_sim.now + cycles;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(timer), 0);
+}
+
+/*
+ * The TSC jumps while this CPU waits in stop_machine(), and another CPU resumes. A hardware
+ * counter goes on as before; a deadline stays the same value of the TSC.
+ */
+static void jump(s64 shift)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	apic_timer_sim.now += shift;
+	if (apic_timer_sim.machine.counter_hz)
+		apic_timer_sim.fires += shift;
+	apic_timer_base_shift(shift);
+	apic_timer_pm_restart();
+	local_irq_restore(flags);
+}
+
+static void expect_begun_anew(struct kunit *test)
+{
+	u64 due = per_cpu(apic_timer_mux_watchdog_due, 0);
+
+	/* The watchdog checks this CPU again, and there is no fence. */
+	KUNIT_EXPECT_GT(test, due, apic_timer_sim.now);
+	KUNIT_EXPECT_LE(test, due, apic_timer_sim.now + SECOND / 10);
+	KUNIT_EXPECT_EQ(test, machine_mux()->no_timer, APIC_TIMER_NEVER);
+	KUNIT_EXPECT_EQ(test, machine_mux()->fence.until, 0ULL);
+
+	/* Served at once: its moment was one of the old TSC. */
+	run_for(1000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+
+	/* Both a timer that was pending and a nearer one run at their moments. */
+	add_in(test, &near_timer, SECOND / 100);
+	run_for(SECOND / 100 - 1000);
+	KUNIT_EXPECT_EQ(test, runs, 0U);
+	run_for(2000);
+	KUNIT_EXPECT_EQ(test, runs, 1U);
+	run_for(9 * (u64)SECOND);
+	KUNIT_EXPECT_EQ(test, runs, 1U);
+	run_for(SECOND);
+	KUNIT_EXPECT_EQ(test, runs, 2U);
+}
+
+/* Xen has saved the guest with this CPU online. */
+static void stayed_online_test(struct kunit *test)
+{
+	static const s64 shifts[] = { -500 * (s64)SECOND, 500 * (s64)SECOND };
+	struct apic_timer_sim_machine machine = machine_plain;
+	unsigned long flags;
+	unsigned int i;
+
+	delete_all();
+	machine.kernel_event = kernel_event;
+	for (i = 0; i < 2 * ARRAY_SIZE(shifts); i++) {
+		machine.counter_hz = i & 1 ? 1000ULL * machine.tsc_khz : 0;
+		machine_start(test, &machine);
+		apic_timer_watchdog_online();
+		runs = 0;
+		kernel_events = 0;
+		add_in(test, &far_timer, 10 * (u64)SECOND);
+		local_irq_save(flags);
+		apic_timer_sim_kernel(apic_timer_sim.now + SECOND);
+		apic_timer_mux_fence(apic_timer_sim.now + 20000, 20000, apic_timer_sim.now);
+		local_irq_restore(flags);
+
+		jump(shifts[i / 2]);
+		expect_begun_anew(test);
+		apic_timer_watchdog_offline();
+		del_apic_timer(&near_timer);
+		del_apic_timer(&far_timer);
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(counted_test),
 	KUNIT_CASE(drifts_test),
@@ -230,6 +335,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(set_back_test),
 	KUNIT_CASE(jumped_ahead_test),
 	KUNIT_CASE(saturates_test),
+	KUNIT_CASE(stayed_online_test),
 	{}
 };
 

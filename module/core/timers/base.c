@@ -233,9 +233,11 @@ bool apic_timer_base_has_timers(unsigned int cpu)
 }
 
 /**
- * apic_timer_base_moved() - reset state that depends on this CPU's TSC, which was written to
+ * apic_timer_base_moved() - reset state that depends on this CPU's TSC, which has jumped
  *
- * Context: Interrupts off, no timer pending on this CPU, no other CPU in this module.
+ * Its pending timers, if there are any, have been moved.
+ *
+ * Context: Interrupts off.
  */
 void apic_timer_base_moved(void)
 {
