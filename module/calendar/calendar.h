@@ -183,13 +183,16 @@ struct calendar_pollers {
  * @begin:	@keeper must begin the change on CPUs that have nothing to do before it
  * @leave:	@keeper must release the threads of all units
  * @left:	it has
+ * @goes:	CPU that goes offline: @keeper must release its units' threads from it; NULL: none
+ * @gone:	it has
  * @end:	reason for which @keeper must stop the calendar, negative; 0: it must not
  * @overruns:	number of overruns in windows of @table since it took over
  * @urgent:	an overrun, or a stop, has not been reported by STATUS
  * @ring:	receipts
  * @pollers:	threads in poll(); reserved for this calendar while it exists
  * @keeper:	thread that handles units that don't stop by themselves, begins changes, stops
- *		the calendar for handlers, and releases units' threads when the file is closed
+ *		the calendar for handlers, and releases units' threads when the file is closed, or
+ *		from a CPU that goes offline
  */
 struct calendar {
 	struct kref kref;
@@ -216,6 +219,8 @@ struct calendar {
 	bool begin;
 	bool leave;
 	struct completion left;
+	struct calendar_cpu *goes;
+	struct completion gone;
 	int end;
 	u32 overruns;
 	bool urgent;
@@ -294,6 +299,7 @@ static inline u64 calendar_change_at(const struct calendar_cpu *cpu)
 int calendar_keeper_start(struct calendar *calendar);
 void calendar_keeper_stop(struct calendar *calendar);
 void calendar_keeper_release(struct calendar *calendar);
+void calendar_keeper_cast_off(struct calendar *calendar, struct calendar_cpu *cpu);
 u64 calendar_backstop(void);
 void calendar_restore(struct calendar_unit *unit);
 void calendar_demote(struct calendar_unit *unit);

@@ -23,7 +23,7 @@
  * The lock is therefore an rt_mutex, and each unit has its own: threads of other units, and the
  * keeper when it turns to them, do not wait for a CPU that is not theirs. Tasks whose priority may
  * be lower than that of any other thread do not wait for it at all: START needs no such lock, and
- * whoever closes the file leaves it to the keeper to release the threads.
+ * whoever closes the file, or takes a CPU offline, leaves it to the keeper to release the threads.
  *
  * The keeper also begins changes that a handler has announced, and stops the calendar when a
  * handler asks for it. It outranks all units. On a kernel that does not preempt itself, a unit's
@@ -142,9 +142,32 @@ static bool sleep(const struct calendar *calendar)
 	return lent;
 }
 
+static void release_all(struct calendar *calendar)
+{
+	u32 i;
+
+	WRITE_ONCE(calendar->leave, false);
+	for (i = 0; i < calendar->n_units; i++)
+		calendar_unit_release(&calendar->units[i]);
+	complete(&calendar->left);
+}
+
+static void cast_off(struct calendar *calendar, const struct calendar_cpu *cpu)
+{
+	u32 i;
+
+	WRITE_ONCE(calendar->goes, NULL);
+	for (i = 0; i < calendar->n_units; i++) {
+		if (calendar->units[i].cpu == cpu)
+			calendar_unit_cast_off(&calendar->units[i]);
+	}
+	complete(&calendar->gone);
+}
+
 static int keeper(void *data)
 {
 	struct calendar *calendar = data;
+	const struct calendar_cpu *goes;
 	bool begin, end, leave, found;
 	u32 i;
 
@@ -155,7 +178,8 @@ static int keeper(void *data)
 		begin = READ_ONCE(calendar->begin);
 		end = READ_ONCE(calendar->end);
 		leave = READ_ONCE(calendar->leave);
-		found = begin || end || leave;
+		goes = READ_ONCE(calendar->goes);
+		found = begin || end || leave || goes;
 		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
 			found = READ_ONCE(calendar->units[i].demote);
 		if (!found) {
@@ -173,10 +197,9 @@ static int keeper(void *data)
 		} else if (end) {
 			calendar_stop_by_keeper(calendar);
 		} else if (leave) {
-			WRITE_ONCE(calendar->leave, false);
-			for (i = 0; i < calendar->n_units; i++)
-				calendar_unit_release(&calendar->units[i]);
-			complete(&calendar->left);
+			release_all(calendar);
+		} else if (goes) {
+			cast_off(calendar, goes);
 		} else {
 			keep(&calendar->units[i - 1]);
 		}
@@ -277,4 +300,18 @@ void calendar_keeper_release(struct calendar *calendar)
 	WRITE_ONCE(calendar->leave, true);
 	wake_up_process(calendar->keeper);
 	wait_for_completion(&calendar->left);
+}
+
+/**
+ * calendar_keeper_cast_off() - have the keeper release threads from a CPU that goes offline
+ * @calendar:	the calendar, which has stopped
+ * @cpu:	the CPU
+ *
+ * Context: Task, one at a time. Sleeps. The calendar has a table, and its file is not closed yet.
+ */
+void calendar_keeper_cast_off(struct calendar *calendar, struct calendar_cpu *cpu)
+{
+	WRITE_ONCE(calendar->goes, cpu);
+	wake_up_process(calendar->keeper);
+	wait_for_completion(&calendar->gone);
 }

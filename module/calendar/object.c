@@ -134,6 +134,7 @@ struct calendar *calendar_new(void)
 	mutex_init(&calendar->stopping);
 	raw_spin_lock_init(&calendar->lock);
 	init_completion(&calendar->left);
+	init_completion(&calendar->gone);
 	calendar->change.at = CALENDAR_NEVER;
 	calendar->pollers = own;
 	return calendar;

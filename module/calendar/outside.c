@@ -113,38 +113,39 @@ bool calendar_outside_usable(struct calendar *calendar)
 	return info.tsc_stable;
 }
 
-static bool uses(const struct calendar *calendar, unsigned int cpu)
+static struct calendar_cpu *find(const struct calendar *calendar, unsigned int cpu)
 {
 	u32 i;
 
 	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then CPUs exist */
-		return false;
+		return NULL;
 	for (i = 0; i < calendar->n_cpus; i++) {
 		if (calendar->cpus[i].cpu == cpu)
-			return true;
+			return &calendar->cpus[i];
 	}
-	return false;
+	return NULL;
 }
 
 /*
  * Usually this deletes our timers before apic_timer migrates them. But both hotplug states take
  * the first free slot, and if ours has the earlier slot, apic_timer releases the CPU first.
  * dispatched() checks for that.
+ *
+ * START and BIND of all calendars wait for the kernel meanwhile, open() and close() for us: leave
+ * the threads, which may keep us waiting for any time, to the keeper.
  */
 static int cpu_goes(unsigned int cpu)
 {
 	struct calendar *calendar;
-	u32 i;
+	struct calendar_cpu *goes;
 
 	mutex_lock(&mutex);
 	list_for_each_entry(calendar, &calendars, node) {
-		if (!uses(calendar, cpu))
+		goes = find(calendar, cpu);
+		if (!goes)
 			continue;
 		calendar_stop_sync(calendar, -ENODEV);
-		for (i = 0; i < calendar->n_units; i++) {
-			if (calendar->units[i].cpu->cpu == cpu)
-				calendar_unit_cast_off(&calendar->units[i]);
-		}
+		calendar_keeper_cast_off(calendar, goes);
 	}
 	mutex_unlock(&mutex);
 	return 0;

@@ -201,8 +201,8 @@ void calendar_stop_by_handler(struct calendar *calendar, int error)
  * calendar_stop_by_keeper() - stop a calendar if a handler has asked for it
  * @calendar:	the calendar
  *
- * Other tasks do not wait for the keeper, and the keeper does not wait for them: a unit that the
- * keeper must demote may keep them from the CPU. Only the task that frees the units waits for it.
+ * Other tasks that stop it do not wait for the keeper, and the keeper does not wait for them: a
+ * unit that the keeper must demote may keep them from the CPU.
  *
  * Context: The keeper.
  */

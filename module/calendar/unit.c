@@ -299,7 +299,7 @@ void calendar_unit_moor(struct calendar_unit *unit)
  *
  * A user's thread gets back the CPUs that it had: the scheduler would let it run on all.
  *
- * Context: Task. Sleeps.
+ * Context: The keeper: it lends its priority to a thread that holds the lock.
  */
 void calendar_unit_cast_off(struct calendar_unit *unit)
 {

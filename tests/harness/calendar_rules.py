@@ -1510,6 +1510,36 @@ def resigned() -> None:
             calendar.unbind(0)
 
 
+def unhindered() -> None:
+    """A CPU goes offline although a unit of it, on another, loses the CPU with its priority.
+
+    On kernels that preempt themselves.
+    """
+    online = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}/online")
+    cpus = os.sched_getaffinity(0)
+    with Calendar() as calendar, contextlib.ExitStack() as last:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU)])
+
+        def strays() -> None:
+            signal.signal(signal.SIGUSR1, lambda *_: None)
+            calendar.bind(0)
+            os.sched_setaffinity(0, {1})
+            while True:
+                with contextlib.suppress(OSError):
+                    calendar.wait(0)
+
+        with process(strays) as pid:
+            until(lambda: os.sched_getaffinity(pid) == {1} and state(pid) == "S")
+            last.callback(os.sched_setaffinity, 0, cpus)
+            last.callback(online.write_text, "1")
+            os.sched_setaffinity(0, cpus - {1})
+            with hogged(1):
+                os.kill(pid, signal.SIGUSR1)
+                until(lambda: policy(pid) == os.SCHED_OTHER, 10)
+                goes = background(lambda: online.write_text("0"))
+                until(lambda: not goes.is_alive(), 10)
+
+
 PTRACE_SYSCALL, PTRACE_SEIZE, PTRACE_INTERRUPT = 24, 0x4206, 0x4207
 PTRACE_O_TRACEEXIT = 0x40
 
