@@ -104,6 +104,7 @@ struct calendar_cpu {
  * @priority:	priority that the thread was given
  * @had:	scheduling attributes that the thread had before BIND
  * @allowed:	CPUs that the thread was allowed before BIND
+ * @moored:	BIND or START has bound the thread to @cpu, which has not gone offline since
  */
 struct calendar_unit {
 	struct calendar *calendar;
@@ -141,6 +142,7 @@ struct calendar_unit {
 	unsigned int priority;
 	struct sched_attr had;
 	struct cpumask allowed;
+	bool moored;
 };
 
 /**

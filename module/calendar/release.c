@@ -15,6 +15,22 @@ static bool gone(const struct task_struct *task)
 	return !task || task->flags & PF_EXITING;
 }
 
+/*
+ * Check whether to restore a thread's CPUs: it has its unit's only, or that one is going offline.
+ * Some time before cpu_goes() is called, the scheduler lets the thread run on all CPUs.
+ */
+static bool is_moored(const struct calendar_unit *unit, const struct task_struct *task)
+{
+	unsigned int cpu = unit->cpu->cpu;
+
+	/*
+	 * In this order: the scheduler may do so meanwhile, once the CPU is no longer active. Not
+	 * cpus_ptr: a thread may be kept on its CPU for a moment.
+	 */
+	return cpumask_equal(&task->cpus_mask, cpumask_of(cpu)) ||
+	       (READ_ONCE(unit->moored) && !cpu_active(cpu));
+}
+
 static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct *only)
 {
 	struct task_struct *task;
@@ -86,8 +102,7 @@ void calendar_unit_give_back(struct calendar_unit *unit, struct task_struct *tas
 	unit->demoted = false;
 	WRITE_ONCE(unit->lent, false);
 	rt_mutex_unlock(&unit->scheduling);
-	/* Not cpus_ptr: a thread may be kept on its CPU for a moment. */
-	if (!ended && cpumask_equal(&task->cpus_mask, cpumask_of(unit->cpu->cpu)))
+	if (!ended && is_moored(unit, task))
 		set_cpus_allowed_ptr(task, &unit->allowed);
 	put_task_struct(task);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);

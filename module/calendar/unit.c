@@ -266,14 +266,17 @@ static struct task_struct *get_task(struct calendar_unit *unit)
 	return task;
 }
 
-static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
+/* Return false if there is no thread, or none of the CPUs is online. */
+static bool allow(struct calendar_unit *unit, const struct cpumask *cpus)
 {
 	struct task_struct *task = get_task(unit);
+	int ret;
 
 	if (!task)
-		return;
-	set_cpus_allowed_ptr(task, cpus);
+		return false;
+	ret = set_cpus_allowed_ptr(task, cpus);
 	put_task_struct(task);
+	return !ret;
 }
 
 /**
@@ -290,7 +293,8 @@ void calendar_unit_moor(struct calendar_unit *unit)
 	__must_hold(&unit->calendar->loading)
 {
 	lockdep_assert_held(&unit->calendar->loading);
-	allow(unit, cpumask_of(unit->cpu->cpu));
+	if (allow(unit, cpumask_of(unit->cpu->cpu)))
+		WRITE_ONCE(unit->moored, true);
 }
 
 /**
@@ -307,6 +311,7 @@ void calendar_unit_cast_off(struct calendar_unit *unit)
 		return;
 	/* calendar_unit_give_back() waits for us: we cannot overwrite the CPUs that it restores. */
 	rt_mutex_lock(&unit->scheduling);
-	allow(unit, &unit->allowed);
+	if (allow(unit, &unit->allowed))
+		WRITE_ONCE(unit->moored, false);
 	rt_mutex_unlock(&unit->scheduling);
 }

@@ -388,6 +388,7 @@ static int bind(struct calendar_unit *unit)
 		sched_setattr_nocheck(current, &unit->had);
 		return ret;
 	}
+	WRITE_ONCE(unit->moored, true);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	unit->skip = false;
 	unit->status = 0;

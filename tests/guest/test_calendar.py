@@ -26,13 +26,13 @@ CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "delivere
          "killed", "succeeded", "executed", "undisturbed", "died", "handled", "preempted",
          "abandoned", "resigned", "unhindered", "traced", "crashed", "filtered", "begot",
          "replaced", "strayed", "owned", "closed", "everywhere", "unstable", "shifted", "tai",
-         "restored", "offline", "hurried", "sleeps", "syscall", "torture", "forgotten",
+         "restored", "offline", "departed", "hurried", "sleeps", "syscall", "torture", "forgotten",
          "unfinished", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("paged", "delivered", "switched", "told", "outlasted", "spared", "announced", "adrift",
         "restarted", "reported", "renewed", "vacated", "degraded", "recovered", "undisturbed",
         "died", "handled", "traced", "crashed", "replaced", "strayed", "owned", "closed",
-        "hurried")  # fmt: skip
+        "departed", "hurried")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip

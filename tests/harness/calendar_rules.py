@@ -2212,6 +2212,45 @@ def offline() -> None:
                               for unit, had in zip((1, 2, 3), before, strict=True)))  # fmt: skip
 
 
+def departed() -> None:
+    """A thread gets its CPUs back even if it leaves its unit while the CPU goes offline.
+
+    The kernel lets it run on all CPUs before it tells the module.
+    """
+    online = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}/online")
+    assert insert("ms=300", module=SLOW_OFF).wait() == 0
+    try:
+        for unbinds in (True, False):
+            calendar, asked = Calendar(), mmap.mmap(-1, 4096)
+            calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU)])
+
+            def leaves(calendar=calendar, asked=asked, unbinds=unbinds) -> None:
+                os.sched_setaffinity(0, {0})
+                calendar.bind(0)
+                while not asked[0]:
+                    time.sleep(0.01)
+                if unbinds:
+                    calendar.unbind(0)
+                calendar.close()
+                asked[1] = 1
+                while True:
+                    time.sleep(1)
+
+            with process(leaves) as pid:
+                until(lambda calendar=calendar: counts(calendar).tid)
+                goes = background(lambda: online.write_text("0"))
+                until(lambda pid=pid: 0 in os.sched_getaffinity(pid))
+                asked[0] = 1
+                until(lambda asked=asked: asked[1])
+                calendar.close()
+                goes.join()
+                online.write_text("1")
+                assert os.sched_getaffinity(pid) == {0}
+    finally:
+        online.write_text("1")
+        subprocess.run(["rmmod", SLOW_OFF], check=True)
+
+
 def hurried() -> None:
     """START that is held up, as while a CPU goes offline, never begins in the past."""
     cpu = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}")
