@@ -77,7 +77,7 @@ struct task_struct *calendar_unit_unbind(struct calendar_unit *unit)
 }
 
 /**
- * calendar_unit_give_back() - restore a thread's priority and CPUs, unless they were changed since
+ * calendar_unit_give_back() - restore a thread's CPUs and priority, unless they were changed since
  * @unit:	the unit that it had
  * @task:	the thread; the unit's reference is dropped
  *
@@ -91,6 +91,12 @@ void calendar_unit_give_back(struct calendar_unit *unit, struct task_struct *tas
 	bool ended = gone(task);
 	unsigned long flags;
 
+	/*
+	 * First, while it outranks others: a thread that must not be moved at the moment keeps us
+	 * waiting, and so would those that keep it from its CPU.
+	 */
+	if (!ended && is_moored(unit, task))
+		set_cpus_allowed_ptr(task, &unit->allowed);
 	rt_mutex_lock(&unit->scheduling);
 	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
 					 task->rt_priority == unit->priority)))
@@ -102,8 +108,6 @@ void calendar_unit_give_back(struct calendar_unit *unit, struct task_struct *tas
 	unit->demoted = false;
 	WRITE_ONCE(unit->lent, false);
 	rt_mutex_unlock(&unit->scheduling);
-	if (!ended && is_moored(unit, task))
-		set_cpus_allowed_ptr(task, &unit->allowed);
 	put_task_struct(task);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	unit->leaving = false;

@@ -309,7 +309,10 @@ void calendar_unit_cast_off(struct calendar_unit *unit)
 {
 	if (unit->def.kind != APIC_CALENDAR_USER)
 		return;
-	/* calendar_unit_give_back() waits for us: we cannot overwrite the CPUs that it restores. */
+	/*
+	 * calendar_unit_give_back() waits for us before it ends: we cannot overwrite what the
+	 * thread sets after UNBIND.
+	 */
 	rt_mutex_lock(&unit->scheduling);
 	if (allow(unit, &unit->allowed))
 		WRITE_ONCE(unit->moored, false);

@@ -1510,6 +1510,42 @@ def resigned() -> None:
             calendar.unbind(0)
 
 
+def pinned() -> None:
+    """Closing the file waits for a thread that can't be moved at the moment, but not for others.
+
+    Another one, below the priority of units, wants its CPU. On kernels that preempt themselves.
+    """
+    cpus, calendar, pins = os.sched_getaffinity(0), Calendar(), mmap.mmap(-1, 4096)
+    calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU)])
+
+    def does() -> None:
+        os.sched_setaffinity(0, {0})
+        calendar.bind(0)
+        calendar.close()
+        while not pins[0]:
+            time.sleep(0.01)
+        with open(f"/sys/module/{PULSE}/parameters/pin_ms", "w") as pin:
+            pins[1] = 1
+            pin.write("500")
+            pin.flush()
+        pins[1] = 0
+        while True:
+            time.sleep(1)
+
+    with process(does) as pid, contextlib.ExitStack() as last:
+        until(lambda: counts(calendar).tid and state(pid) == "S")
+        last.callback(os.sched_setaffinity, 0, cpus)
+        os.sched_setaffinity(0, {0})
+        with hogged(LAST_CPU):
+            pins[0] = 1
+            until(lambda: pins[1])
+            time.sleep(0.05)
+            closes = background(calendar.close)
+            until(lambda: not closes.is_alive(), 10)
+            assert (os.sched_getaffinity(pid), policy(pid)) == ({0}, os.SCHED_OTHER)
+            until(lambda: not pins[1], 20)
+
+
 def unhindered() -> None:
     """A CPU goes offline although a unit of it, on another, loses the CPU with its priority.
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Functions for calendars, which record the TSC at their first instruction: "pulse" and "step" in
- * hard interrupt, "toil" in a thread. debugfs has the records of the first.
+ * hard interrupt, "toil" in a thread. debugfs has the records of the first. A task that sets the
+ * parameter pin_ms can't be moved to another CPU for that long.
  */
 #include <linux/apic_calendar.h>
 #include <linux/apic_timer.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/kstrtox.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/slab.h>
 #include <asm/msr.h>
@@ -26,6 +29,23 @@ MODULE_PARM_DESC(fail, "fail to load, as soon as this is N again");
 static unsigned int grind_ns;
 module_param(grind_ns, uint, 0644);
 MODULE_PARM_DESC(grind_ns, "time that step takes, in ns");
+
+static int pin(const char *text, const struct kernel_param *param)
+{
+	unsigned int ms;
+	int ret = kstrtouint(text, 0, &ms);
+
+	if (ret)
+		return ret;
+	migrate_disable();
+	mdelay(ms);
+	migrate_enable();
+	return 0;
+}
+
+static const struct kernel_param_ops pin_ops = { .set = pin };
+module_param_cb(pin_ms, &pin_ops, NULL, 0200);
+MODULE_PARM_DESC(pin_ms, "run on this CPU for that long, in ms");
 
 /* TSC at first instructions, and their number. */
 static u64 *starts;
