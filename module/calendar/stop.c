@@ -132,8 +132,20 @@ static void stop_unit(struct calendar_unit *unit)
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 }
 
+/* Stop the unit of this thread, or all others. */
+static void stop_units(struct calendar *calendar, bool own)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_units; i++) {
+		if ((READ_ONCE(calendar->units[i].task) == current) == own)
+			stop_unit(&calendar->units[i]);
+	}
+}
+
 /*
- * Stop the calendar if it runs. With @error 0, only if a handler has left a reason.
+ * Stop the calendar if it runs, and all units but that of this thread. With @error 0, only if a
+ * handler has left a reason.
  *
  * Turns interrupts off for one CPU, or one unit, at a time. START fails with -EBUSY until the
  * first CPU, which is released last, is free. Return true if the calendar ran.
@@ -170,8 +182,7 @@ static bool stop(struct calendar *calendar, int error)
 	 *	  stop_cpu(1)
 	 */
 	WRITE_ONCE(calendar->stops, calendar->stops + 1);
-	for (i = 0; i < calendar->n_units; i++)
-		stop_unit(&calendar->units[i]);
+	stop_units(calendar, false);
 	calendar_disown(calendar);
 	/* Those who are woken may start the calendar again. */
 	WRITE_ONCE(calendar->urgent, true);
@@ -226,6 +237,9 @@ bool calendar_stop_by_task(struct calendar *calendar, int error)
 	mutex_lock(&calendar->stopping);
 	ran = stop(calendar, error);
 	mutex_unlock(&calendar->stopping);
+	/* Last: it loses its priority, perhaps the CPU as well, and others wait for the above. */
+	if (ran)
+		stop_units(calendar, true);
 	return ran;
 }
 

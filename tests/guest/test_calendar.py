@@ -24,10 +24,10 @@ CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "delivere
          "spared", "lent", "repaid", "announced", "adrift", "asleep", "restarted", "reported",
          "renewed", "vacated", "degraded", "recovered", "notified", "closes", "leaves", "stopped",
          "killed", "succeeded", "executed", "undisturbed", "died", "handled", "preempted",
-         "abandoned", "resigned", "pinned", "unhindered", "traced", "crashed", "filtered",
-         "begot", "replaced", "strayed", "owned", "closed", "everywhere", "unstable", "shifted",
-         "tai", "restored", "offline", "departed", "hurried", "sleeps", "syscall", "torture",
-         "forgotten", "unfinished", "unload")  # fmt: skip
+         "abandoned", "resigned", "halted", "pinned", "unhindered", "traced", "crashed",
+         "filtered", "begot", "replaced", "strayed", "owned", "closed", "everywhere", "unstable",
+         "shifted", "tai", "restored", "offline", "departed", "hurried", "sleeps", "syscall",
+         "torture", "forgotten", "unfinished", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("paged", "delivered", "switched", "told", "outlasted", "spared", "announced", "adrift",
         "restarted", "reported", "renewed", "vacated", "degraded", "recovered", "undisturbed",

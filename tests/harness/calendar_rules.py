@@ -1510,6 +1510,45 @@ def resigned() -> None:
             calendar.unbind(0)
 
 
+def keeper() -> int:
+    """Return the number of the kernel thread of the only calendar that is open."""
+    for file in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if file.read_text() == "apic_cal/keeper\n":
+                return int(file.parent.name)
+    raise AssertionError("it has none")
+
+
+def halted() -> None:
+    """A unit that stops the calendar in its window has stopped it before it loses its priority.
+
+    Then it may lose the CPU, on kernels that preempt themselves.
+    """
+    cpus = os.sched_getaffinity(0)
+    with Calendar() as calendar, contextlib.ExitStack() as last:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+
+        def stops() -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            calendar.stop()
+            while True:
+                pass
+
+        # So that it takes the unit's priority at once.
+        os.sched_setaffinity(keeper(), {0})
+        with process(stops) as pid:
+            until(lambda: counts(calendar).tid and state(pid) == "S")
+            last.callback(os.sched_setaffinity, 0, cpus)
+            os.sched_setaffinity(0, {LAST_CPU})
+            with hogged(0):
+                calendar.start()
+                until(lambda: policy(pid) == os.SCHED_OTHER, 20)
+                again = background(lambda: fcntl_error(calendar.stop))
+                until(lambda: not again.is_alive(), 10)
+                assert fcntl_error(calendar.start) == 0
+
+
 def pinned() -> None:
     """Closing the file waits for a thread that can't be moved at the moment, but not for others.
 
