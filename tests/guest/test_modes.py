@@ -272,12 +272,12 @@ def test_idle_states(guest):
 def test_idle_states_without_request(guest):
     """Shots find their CPU in the deep state, or leaving it, and are late by that.
 
-    An event of the kernel may have begun to wake it for one of them.
+    An event of the kernel may have begun to wake it: for all of them, if it comes as regularly.
     """
     shares, errors = idle(guest.ok(), guest.machine.cpus)
     assert shares[0][2] > 0.95
     assert len(errors) >= 3 and sorted(errors)[1] >= 8192
-    assert max(errors) >= 65536
+    assert max(errors) >= 32768
 
 
 @pytest.mark.guest(
