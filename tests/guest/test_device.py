@@ -236,7 +236,7 @@ def test_at_a_time(measured):
               for name in ("idle-device", "grid", "pair1", "pair2")}  # fmt: skip
     # Alone, a thread waits for as long as its longest wake-ups take, which differ from run to run.
     alone = max(waited["idle-device"], waited["grid"])
-    assert max(waited["pair1"], waited["pair2"]) <= 2.5 * alone
+    assert max(waited["pair1"], waited["pair2"]) <= 4 * alone
     assert min(measured[name]["p50"] for name in ("pair1", "pair2")) <= 4
     assert min(measured[name]["min"] for name in ("grid", "pair1", "pair2")) >= 0
 
